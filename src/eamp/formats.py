@@ -1,0 +1,142 @@
+"""Reading adjacency formats: each becomes an edge list with its number of nodes, nothing more.
+
+Optional libraries are never imported here; an object is recognised by the module its class comes from, so a user who
+has no SciPy sparse matrix pays for no SciPy import.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from eamp.graph import Graph, GraphError
+
+
+class EdgeList(NamedTuple):
+    """Edges as they came: unsorted, perhaps directed, perhaps with duplicates and self-loops."""
+
+    edge_index: Tensor
+    edge_weight: Tensor | None
+    num_nodes: int
+    batch: Tensor | None
+
+
+def read(adjacency: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None) -> EdgeList:
+    """Turn anything :class:`eamp.Graph` accepts into an :class:`EdgeList`."""
+    size: int | None = None  # number of nodes as the format itself knows it
+    if isinstance(adjacency, Graph):
+        edges, weight, size = adjacency.edge_index, adjacency.edge_weight, adjacency.num_nodes
+        batch = adjacency.batch if batch is None else batch
+    elif isinstance(adjacency, Tensor) and adjacency.layout != torch.strided:
+        edges, weight, size = read_torch_sparse(adjacency)
+    elif isinstance(adjacency, Tensor):
+        edges, weight, size = read_edge_index(adjacency)
+    elif (library := type(adjacency).__module__.split(".")[0]) == "torch_sparse":
+        row, col, value = adjacency.coo()
+        edges, weight, size = torch.stack([row, col]), unless_ones(value), square(*adjacency.sizes()[:2])
+    elif library == "scipy":
+        coo = adjacency.tocoo()
+        edges = torch.stack([torch.as_tensor(coo.row, dtype=torch.int64), torch.as_tensor(coo.col, dtype=torch.int64)])
+        weight, size = unless_ones(torch.as_tensor(coo.data)), square(*coo.shape)
+    elif hasattr(adjacency, "nodes") and hasattr(adjacency, "is_directed") and hasattr(adjacency, "edges"):
+        edges, weight, size = read_networkx(adjacency)
+    elif library == "numpy":
+        edges, weight, size = read_edge_index(torch.as_tensor(adjacency))
+    elif hasattr(adjacency, "edge_index") or hasattr(adjacency, "adj_t"):
+        return read_data(adjacency, num_nodes, edge_weight, batch)
+    else:
+        raise GraphError(
+            f"cannot read a graph from {type(adjacency).__module__}.{type(adjacency).__qualname__}. Expected a [2, m] edge_index, "
+            "a torch or SciPy sparse matrix, a networkx graph, a torch_geometric Data or an eamp.Graph."
+        )
+
+    if edge_weight is not None:
+        weight = check_weight(edge_weight, edges)
+    if num_nodes is None:
+        num_nodes = size if size is not None else int(edges.max()) + 1 if edges.numel() else 0
+    elif num_nodes < 0 or size not in (None, num_nodes):
+        raise GraphError(f"num_nodes = {num_nodes}, but the adjacency has {size} nodes.")
+    return EdgeList(edges, weight, num_nodes, None if batch is None else batch.to(edges.device))
+
+
+def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
+    """A ``[2, m]`` integer tensor; PyG's ``EdgeIndex`` is one that knows its size."""
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        hint = ". It looks transposed: pass edge_index.t()." if edge_index.dim() == 2 and edge_index.size(1) == 2 else "."
+        raise GraphError(f"edge_index must have shape [2, num_edges]; got {list(edge_index.shape)}{hint}")
+    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
+        raise GraphError(f"edge_index must hold integers; got {edge_index.dtype}. Pass edge_index.long().")
+    size = None
+    if hasattr(edge_index, "sparse_size"):  # EdgeIndex
+        rows, cols = edge_index.sparse_size()
+        size = None if rows is None or cols is None else square(rows, cols)
+        edge_index = edge_index.as_tensor()
+    return edge_index.detach(), None, size
+
+
+def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor | None, int]:
+    if matrix.dim() != 2:
+        raise GraphError(f"a sparse adjacency must have two dimensions; got shape {list(matrix.shape)}.")
+    if matrix.requires_grad:
+        raise_differentiable()
+    coo = matrix if matrix.layout == torch.sparse_coo else matrix.to_sparse_coo()
+    # Not coalesced: that would add up the ones of duplicates, which in an unweighted graph are one edge.
+    return coo._indices(), unless_ones(coo._values()), square(*matrix.shape)
+
+
+def read_networkx(graph: Any) -> tuple[Tensor, Tensor | None, int]:
+    """Nodes are numbered in the graph's own order, as ``torch_geometric.utils.from_networkx`` numbers them."""
+    position = {node: i for i, node in enumerate(graph.nodes)}
+    triples = [(position[u], position[v], d.get("weight", 1.0)) for u, v, d in graph.edges(data=True)]
+    edges = torch.tensor([t[:2] for t in triples], dtype=torch.int64).reshape(-1, 2).t()
+    weight = unless_ones(torch.tensor([t[2] for t in triples], dtype=torch.float64))
+    if not graph.is_directed():
+        edges = torch.cat([edges, edges.flip(0)], dim=1)
+        weight = None if weight is None else torch.cat([weight, weight])
+    return edges, weight, len(position)
+
+
+def read_data(data: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None) -> EdgeList:
+    """A PyG ``Data`` or ``Batch``."""
+    adjacency = getattr(data, "edge_index", None)
+    if adjacency is None:
+        adjacency = getattr(data, "adj_t", None)
+    if adjacency is None:
+        raise GraphError(f"{type(data).__name__} has neither edge_index nor adj_t.")
+    edge_weight = getattr(data, "edge_weight", None) if edge_weight is None else edge_weight
+    batch = getattr(data, "batch", None) if batch is None else batch
+    return read(adjacency, data.num_nodes if num_nodes is None else num_nodes, edge_weight, batch)
+
+
+def check_weight(edge_weight: Tensor, edges: Tensor) -> Tensor:
+    if edge_weight.dim() == 2 and edge_weight.size(1) == 1:
+        edge_weight = edge_weight.squeeze(1)
+    if edge_weight.shape != edges.shape[1:]:
+        raise GraphError(f"edge_weight must have one entry per edge, shape [{edges.size(1)}]; got {list(edge_weight.shape)}.")
+    if edge_weight.requires_grad:
+        raise_differentiable()
+    if edge_weight.device != edges.device:
+        raise GraphError(f"edge_index is on {edges.device} but edge_weight on {edge_weight.device}; move them to one device.")
+    return edge_weight if edge_weight.is_floating_point() else edge_weight.double()
+
+
+def raise_differentiable() -> None:
+    raise GraphError(
+        "edge weights are constants of a Graph, but these require a gradient, which would be lost silently; "
+        "pass edge_weight.detach() if that is what you want."
+    )
+
+
+def unless_ones(values: Tensor | None) -> Tensor | None:
+    """Weights of a sparse matrix, or ``None`` where they say nothing more than that the edge is there."""
+    if values is None or values.dtype == torch.bool or bool((values == 1).all()):
+        return None
+    return values if values.is_floating_point() else values.double()
+
+
+def square(rows: int, cols: int) -> int:
+    if rows != cols:
+        raise GraphError(f"an adjacency matrix must be square; got {rows} x {cols}. Bipartite graphs have no Dirichlet energy here.")
+    return rows

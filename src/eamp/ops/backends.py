@@ -1,0 +1,59 @@
+"""Which implementation of the sums over edges runs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, cast
+
+import torch
+from torch import Tensor
+
+from eamp.graph import CSR
+
+
+class Backend(Protocol):
+    """The three sums, on tensors of float32 or float64."""
+
+    def squared_differences(self, x: Tensor, csr: CSR) -> Tensor: ...
+    def inner_differences(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor: ...
+    def weighted_differences(self, q: Tensor, x: Tensor, csr: CSR) -> Tensor: ...
+
+
+MODULES = {"numba": "eamp.ops.numba_cpu", "torch": "eamp.ops.torch_csr", "reference": "eamp.ops.reference"}
+
+_forced: str | None = None  # a plain global, which torch.compile can guard on
+
+
+@contextmanager
+def backend(name: str) -> Iterator[None]:
+    """Force one implementation: ``"numba"`` (CPU), ``"torch"`` (any device) or ``"reference"`` (slow, literal).
+
+    What is computed inside is also differentiated by the same implementation, wherever ``backward`` is called.
+
+    Example:
+        >>> import torch, eamp
+        >>> x, edge_index = torch.tensor([[0.0], [2.0]]), torch.tensor([[0, 1], [1, 0]])
+        >>> with eamp.backend("reference"):
+        ...     eamp.dirichlet_energy(x, edge_index)
+        tensor([2., 2.])
+    """
+    global _forced
+    if name not in MODULES:
+        raise ValueError(f"no backend named {name!r}; there are {', '.join(map(repr, MODULES))}.")
+    previous, _forced = _forced, name
+    try:
+        yield
+    finally:
+        _forced = previous
+
+
+def choose(device: torch.device) -> str:
+    """The forced backend, or the best one for ``device``."""
+    return _forced or ("numba" if device.type == "cpu" else "torch")
+
+
+def load(name: str) -> Backend:
+    """Import a backend, on first use: Numba alone takes half a second."""
+    return cast(Backend, importlib.import_module(MODULES[name]))

@@ -1,0 +1,201 @@
+"""Difference kernels for the CPU, compiled by Numba: parallel over CSR rows, no [edges × features] tensor.
+
+Differences are taken before anything is summed, so the result is exact however far the embedding has collapsed. Each
+product of differences belongs to both ends of its edge: it is computed once, at one of them, and carried to the other
+through ``reverse`` as a single number per edge, which saves half the reading of that pass.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+from numba import carray, cfunc, njit
+from torch import Tensor
+
+from eamp.graph import CSR
+from eamp.ops.threads import draw_ticket, pointer, run
+
+# Sums may be reordered and contracted into fused multiply-adds, which is what lets them vectorise; NaN and infinity
+# keep their meaning. Compiled code is kept on disk.
+OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+PARTS_PER_THREAD = 8
+
+# The block of integers that a task reads: counts, then addresses (0 where a task has no use for one).
+TICKET, PARTS, NODES, FEATURES, EDGES, ROWPTR, COL, REVERSE, WEIGHT, Q, X, Y, PER_EDGE, OUT, SLOTS = range(15)
+
+
+@njit(**OPTIONS)  # type: ignore[untyped-decorator]
+def first_row(rowptr, part, parts):  # type: ignore[no-untyped-def]
+    """Where part ``part`` of ``parts`` begins, if rows are split evenly by edges plus rows."""
+    n = len(rowptr) - 1
+    target = (rowptr[n] + n) * part // parts
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if rowptr[middle] + middle < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(**OPTIONS)  # type: ignore[untyped-decorator]
+def computed_here(i, j):  # type: ignore[no-untyped-def]
+    """Whether edge i-j is computed at i rather than at j: by parity, so that every row has about half its edges."""
+    return (i < j) == ((i + j) & 1 == 0)
+
+
+@njit(**OPTIONS)  # type: ignore[untyped-decorator]
+def edge_factor(q, weight, weighted, i, j, e):  # type: ignore[no-untyped-def]
+    """a_ij (q_i + q_j)"""
+    return (q[i] + q[j]) * weight[e] if weighted else q[i] + q[j]
+
+
+@functools.cache
+def tasks(real: Any, index: Any) -> dict[str, Any]:
+    """The four tasks, compiled for one type of features and one of indices."""
+
+    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
+    def squared(block):  # type: ignore[no-untyped-def]
+        """per_edge[e] = ‖x_i − x_j‖²"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        col = carray(pointer(slots[COL]), m, index)
+        reverse = carray(pointer(slots[REVERSE]), m, index)
+        x = carray(pointer(slots[X]), (n, features), real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    j = col[e]
+                    if computed_here(i, j):
+                        total = real(0)
+                        for f in range(features):
+                            d = x[i, f] - x[j, f]
+                            total += d * d
+                        per_edge[e] = total
+                        per_edge[reverse[e]] = total
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
+    def inner(block):  # type: ignore[no-untyped-def]
+        """per_edge[e] = (x_i − x_j)·(y_i − y_j)"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        col = carray(pointer(slots[COL]), m, index)
+        reverse = carray(pointer(slots[REVERSE]), m, index)
+        x = carray(pointer(slots[X]), (n, features), real)
+        y = carray(pointer(slots[Y]), (n, features), real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    j = col[e]
+                    if computed_here(i, j):
+                        total = real(0)
+                        for f in range(features):
+                            total += (x[i, f] - x[j, f]) * (y[i, f] - y[j, f])
+                        per_edge[e] = total
+                        per_edge[reverse[e]] = total
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
+    def row_sums(block):  # type: ignore[no-untyped-def]
+        """out_i = Σ_e a_e per_edge[e] over the edges of row i"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, m = slots[PARTS], slots[NODES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        out = carray(pointer(slots[OUT]), n, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                total = real(0)
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    total += weight[e] * per_edge[e] if weighted else per_edge[e]
+                out[i] = total
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
+    def weighted(block):  # type: ignore[no-untyped-def]
+        """out_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        col = carray(pointer(slots[COL]), m, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        q = carray(pointer(slots[Q]), n, real)
+        x = carray(pointer(slots[X]), (n, features), real)
+        out = carray(pointer(slots[OUT]), (n, features), real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                for f in range(features):
+                    out[i, f] = 0
+                e, end = rowptr[i], rowptr[i + 1]
+                # Several neighbours at a time: the row of sums is read and written once for all of them.
+                while e + 4 <= end:
+                    j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
+                    w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
+                    w2, w3 = edge_factor(q, weight, weighted, i, j2, e + 2), edge_factor(q, weight, weighted, i, j3, e + 3)
+                    for f in range(features):
+                        near = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
+                        out[i, f] += near + w2 * (x[i, f] - x[j2, f]) + w3 * (x[i, f] - x[j3, f])
+                    e += 4
+                if e + 2 <= end:
+                    j0, j1 = col[e], col[e + 1]
+                    w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
+                    for f in range(features):
+                        out[i, f] += w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
+                    e += 2
+                if e < end:
+                    j0 = col[e]
+                    w0 = edge_factor(q, weight, weighted, i, j0, e)
+                    for f in range(features):
+                        out[i, f] += w0 * (x[i, f] - x[j0, f])
+            part = draw_ticket(block)
+
+    return {"squared": squared, "inner": inner, "row_sums": row_sums, "weighted": weighted}
+
+
+def launch(names: tuple[str, ...], csr: CSR, out: Tensor, x: Tensor, y: Tensor | None = None, q: Tensor | None = None, per_edge: Tensor | None = None) -> None:
+    """Run tasks one after the other on the same operands, all contiguous and of one dtype."""
+    weight = None if csr.edge_weight is None else csr.edge_weight.to(x.dtype)
+    real = np.float64 if x.dtype == torch.float64 else np.float32
+    index = np.int64 if csr.col.dtype == torch.int64 else np.int32
+    operands = (csr.rowptr, csr.col, csr.reverse, weight, q, x, y, per_edge, out)  # in the order of the slots
+    addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
+    parts = PARTS_PER_THREAD * torch.get_num_threads()
+    for name in names:
+        run(tasks(real, index)[name], np.array([0, parts, x.size(0), x.size(1), csr.col.numel(), *addresses], np.int64))
+
+
+def squared_differences(x: Tensor, csr: CSR) -> Tensor:
+    """D(x)_i = Σ_j a_ij ‖x_i − x_j‖²."""
+    out = x.new_empty(x.size(0))
+    launch(("squared", "row_sums"), csr, out, x.contiguous(), per_edge=x.new_empty(csr.col.numel()))
+    return out
+
+
+def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+    """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)."""
+    out = x.new_empty(x.size(0))
+    launch(("inner", "row_sums"), csr, out, x.contiguous(), y.contiguous(), per_edge=x.new_empty(csr.col.numel()))
+    return out
+
+
+def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
+    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)."""
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    launch(("weighted",), csr, out, x.contiguous(), q=q.contiguous())
+    return out

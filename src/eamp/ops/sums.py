@@ -1,0 +1,111 @@
+"""The three sums over edges as torch operators: opaque to ``torch.compile``, exactly differentiable, on any backend.
+
+Each is linear in every argument but ``squared_differences``, and their derivatives are again these sums (W for
+weighted, I for inner, D for squared), so autograd through them is exact at every order:
+
+    D(x)_i    = Σ_j a_ij ‖x_i − x_j‖²                  ∂D: g ↦ 2 W(g, x)
+    I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)       ∂I: g ↦ W(g, y), W(g, x)
+    W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)        ∂W: G ↦ I(x, G), W(q, G)
+
+Half-precision features are summed in float32, and the per-node sums D and I stay in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eamp.graph import CSR
+from eamp.ops.backends import choose, load
+
+Gradients = tuple[Tensor | None, ...]
+
+
+def accumulate_dtype(x: Tensor) -> torch.dtype:
+    """float32 for half precision, the dtype itself otherwise."""
+    return torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
+
+
+def widen(x: Tensor) -> Tensor:
+    return x.to(accumulate_dtype(x))
+
+
+# Operators take flat arguments; rsqrt_degree is no business of theirs.
+def pack(rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None) -> CSR:
+    return CSR(rowptr, col, reverse, edge_weight, rowptr)
+
+
+def squared_differences(x: Tensor, csr: CSR) -> Tensor:
+    """D(x)_i = Σ_j a_ij ‖x_i − x_j‖², shape ``[n]``."""
+    return _squared(x, *csr[:4], choose(x.device))
+
+
+def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+    """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j), shape ``[n]``."""
+    return _inner(x, y, *csr[:4], choose(x.device))
+
+
+def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
+    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), shape of ``x``."""
+    return _weighted(q, x, *csr[:4], choose(x.device))
+
+
+@torch.library.custom_op("eamp::squared_differences", mutates_args=())
+def _squared(x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
+    return load(backend).squared_differences(widen(x), pack(rowptr, col, reverse, edge_weight))
+
+
+@torch.library.custom_op("eamp::inner_differences", mutates_args=())
+def _inner(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
+    return load(backend).inner_differences(widen(x), widen(y), pack(rowptr, col, reverse, edge_weight))
+
+
+@torch.library.custom_op("eamp::weighted_differences", mutates_args=())
+def _weighted(q: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
+    return load(backend).weighted_differences(widen(q), widen(x), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
+
+
+@_squared.register_fake
+def _(x: Tensor, *_: Any) -> Tensor:
+    return x.new_empty(x.size(0), dtype=accumulate_dtype(x))
+
+
+@_inner.register_fake
+def _(x: Tensor, *_: Any) -> Tensor:
+    return x.new_empty(x.size(0), dtype=accumulate_dtype(x))
+
+
+@_weighted.register_fake
+def _(q: Tensor, x: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    *tensors, ctx.backend = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _squared_backward(ctx: Any, grad: Tensor) -> Gradients:
+    x, *csr = ctx.saved_tensors
+    return _weighted(2 * grad, x, *csr, ctx.backend), None, None, None, None, None
+
+
+def _inner_backward(ctx: Any, grad: Tensor) -> Gradients:
+    x, y, *csr = ctx.saved_tensors
+    wrt_x = _weighted(grad, y, *csr, ctx.backend) if ctx.needs_input_grad[0] else None
+    wrt_y = _weighted(grad, x, *csr, ctx.backend) if ctx.needs_input_grad[1] else None
+    return wrt_x, wrt_y, None, None, None, None, None
+
+
+def _weighted_backward(ctx: Any, grad: Tensor) -> Gradients:
+    q, x, *csr = ctx.saved_tensors
+    wrt_q = _inner(x, grad, *csr, ctx.backend).to(q.dtype) if ctx.needs_input_grad[0] else None
+    wrt_x = _weighted(q, grad, *csr, ctx.backend) if ctx.needs_input_grad[1] else None
+    return wrt_q, wrt_x, None, None, None, None, None
+
+
+_squared.register_autograd(_squared_backward, setup_context=_save)
+_inner.register_autograd(_inner_backward, setup_context=_save)
+_weighted.register_autograd(_weighted_backward, setup_context=_save)
