@@ -1,8 +1,45 @@
 """Entropy-aware message passing: a cure for oversmoothing in deep graph networks, and its diagnosis."""
 
-from eamp.functional import boltzmann, dirichlet_energy, entropy, entropy_gradient
-from eamp.graph import Graph, GraphError
-from eamp.ops import backend
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eamp.functional import boltzmann, dirichlet_energy, entropy, entropy_gradient
+    from eamp.graph import Graph, GraphError
+    from eamp.nn import EntropyAware, unwrap, wrap
+    from eamp.ops import backend
 
 __version__ = "0.1.0"
-__all__ = ["Graph", "GraphError", "backend", "boltzmann", "dirichlet_energy", "entropy", "entropy_gradient"]
+__all__ = [
+    "EntropyAware",
+    "Graph",
+    "GraphError",
+    "backend",
+    "boltzmann",
+    "dirichlet_energy",
+    "entropy",
+    "entropy_gradient",
+    "unwrap",
+    "wrap",
+]
+
+# Where each public name lives. They load when first used, so that `import eamp` and `eamp --help` are instant.
+_HOMES = {
+    "eamp.functional": ("boltzmann", "dirichlet_energy", "entropy", "entropy_gradient"),
+    "eamp.graph": ("Graph", "GraphError"),
+    "eamp.nn": ("EntropyAware", "unwrap", "wrap"),
+    "eamp.ops": ("backend",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'eamp' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -26,6 +26,7 @@ class CSR(NamedTuple):
         col: ``[m]``, both directions of every edge.
         reverse: ``[m]``; entry ``reverse[e]`` is the other direction of entry ``e``.
         edge_weight: ``[m]`` or ``None`` for all ones.
+        degree: ``[n]`` in float64, k_i = Σ_j a_ij.
         rsqrt_degree: ``[n]`` in float64, 1/sqrt(k_i), and 0 for a node without neighbours.
     """
 
@@ -33,6 +34,7 @@ class CSR(NamedTuple):
     col: Tensor
     reverse: Tensor
     edge_weight: Tensor | None
+    degree: Tensor
     rsqrt_degree: Tensor
 
 
@@ -63,7 +65,6 @@ class Graph:
 
     csr: CSR
     num_nodes: int
-    degree: Tensor
     batch: Tensor | None
     num_graphs: int
 
@@ -79,18 +80,23 @@ class Graph:
         from eamp.formats import read  # readers of optional libraries load only when a graph is made
 
         entries = read(adjacency, num_nodes, edge_weight, batch)
-        csr, degree = build_csr(entries.edge_index, entries.edge_weight, entries.num_nodes, symmetrize)
+        csr = build_csr(entries.edge_index, entries.edge_weight, entries.num_nodes, symmetrize)
         num_graphs = check_batch(entries.batch, csr, entries.num_nodes)
-        self._fill(csr, entries.num_nodes, degree, entries.batch, num_graphs)
+        self._fill(csr, entries.num_nodes, entries.batch, num_graphs)
 
-    def _fill(self, csr: CSR, num_nodes: int, degree: Tensor, batch: Tensor | None, num_graphs: int) -> None:
-        for name, value in (("csr", csr), ("num_nodes", num_nodes), ("degree", degree), ("batch", batch), ("num_graphs", num_graphs)):
+    def _fill(self, csr: CSR, num_nodes: int, batch: Tensor | None, num_graphs: int) -> None:
+        for name, value in (("csr", csr), ("num_nodes", num_nodes), ("batch", batch), ("num_graphs", num_graphs)):
             object.__setattr__(self, name, value)
 
     @property
     def num_edges(self) -> int:
         """Number of undirected edges."""
         return self.csr.col.numel() // 2
+
+    @property
+    def degree(self) -> Tensor:
+        """``[n]`` in float64, the sum of the weights of a node's edges."""
+        return self.csr.degree
 
     @property
     def device(self) -> torch.device:
@@ -115,7 +121,7 @@ class Graph:
         moved: Graph = object.__new__(Graph)
         csr = CSR(*(None if part is None else part.to(device) for part in self.csr))  # type: ignore[arg-type]
         batch = None if self.batch is None else self.batch.to(device)
-        moved._fill(csr, self.num_nodes, self.degree.to(device), batch, self.num_graphs)
+        moved._fill(csr, self.num_nodes, batch, self.num_graphs)
         return moved
 
     def __repr__(self) -> str:
@@ -133,8 +139,8 @@ Adjacency: TypeAlias = "Tensor | Graph | Data | Any"
 """What :class:`Graph` can be made of."""
 
 
-def build_csr(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int, symmetrize: bool) -> tuple[CSR, Tensor]:
-    """Sort, merge and check a ``[2, m]`` edge list; also returns the (weighted) degrees in float64."""
+def build_csr(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int, symmetrize: bool) -> CSR:
+    """Sort, merge and check a ``[2, m]`` edge list."""
     row, col = edge_index[0].long(), edge_index[1].long()
     check_range(row, col, num_nodes)
     keep = row != col
@@ -168,7 +174,7 @@ def build_csr(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int, sy
     rowptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     rsqrt_degree = torch.where(degree > 0, degree.rsqrt(), 0.0)
     index_type = torch.int32 if max(key.numel(), num_nodes) <= INT32_MAX else torch.int64
-    return CSR(rowptr.to(index_type), col.to(index_type), reverse.to(index_type), weight, rsqrt_degree), degree
+    return CSR(rowptr.to(index_type), col.to(index_type), reverse.to(index_type), weight, degree, rsqrt_degree)
 
 
 def merge(key: Tensor, weight: Tensor | None, reduce: str) -> tuple[Tensor, Tensor | None]:

@@ -70,19 +70,20 @@ def unchanged(adjacency: Tensor, entry: Remembered) -> bool:
 # Under torch.compile the conversion stays one opaque call. Its outputs are copies of fixed size (entries past
 # rowptr[-1] are padding), because compiled code may reuse the memory of an operator's output.
 @torch.library.custom_op("eamp::csr_of_edge_index", mutates_args=())
-def csr_of_edge_index(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def csr_of_edge_index(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     csr = as_graph(edge_index, num_nodes, symmetrize).csr
     capacity, index_type = padded_size(edge_index, num_nodes, symmetrize)
     col, reverse = (csr.col.new_zeros(capacity, dtype=index_type) for _ in range(2))
     col[: csr.col.numel()], reverse[: csr.col.numel()] = csr.col, csr.reverse
-    return csr.rowptr.to(index_type, copy=True), col, reverse, csr.rsqrt_degree.clone()
+    return csr.rowptr.to(index_type, copy=True), col, reverse, csr.degree.clone(), csr.rsqrt_degree.clone()
 
 
 @csr_of_edge_index.register_fake
-def _(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     capacity, index_type = padded_size(edge_index, num_nodes, symmetrize)
     rowptr, col, reverse = (edge_index.new_empty(size, dtype=index_type) for size in (num_nodes + 1, capacity, capacity))
-    return rowptr, col, reverse, edge_index.new_empty(num_nodes, dtype=torch.float64)
+    degree, rsqrt_degree = (edge_index.new_empty(num_nodes, dtype=torch.float64) for _ in range(2))
+    return rowptr, col, reverse, degree, rsqrt_degree
 
 
 def padded_size(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[int, torch.dtype]:
@@ -95,8 +96,8 @@ def csr_and_batch(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False
     if not isinstance(adjacency, Graph) and torch.compiler.is_compiling():
         if not isinstance(adjacency, Tensor) or adjacency.layout != torch.strided:
             raise GraphError("inside torch.compile pass a plain edge_index tensor, or an eamp.Graph made outside.")
-        rowptr, col, reverse, rsqrt_degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
-        return CSR(rowptr, col, reverse, None, rsqrt_degree), None, 1
+        rowptr, col, reverse, degree, rsqrt_degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
+        return CSR(rowptr, col, reverse, None, degree, rsqrt_degree), None, 1
     graph = as_graph(adjacency, num_nodes, symmetrize)
     if graph.num_nodes != num_nodes:
         raise GraphError(f"x has {num_nodes} rows but the graph has {graph.num_nodes} nodes; they must be the same nodes in the same order.")

@@ -14,11 +14,12 @@ from eamp.graph import CSR
 
 
 class Backend(Protocol):
-    """The three sums, on tensors of float32 or float64."""
+    """The sums over edges, on tensors of float32 or float64."""
 
     def squared_differences(self, x: Tensor, csr: CSR) -> Tensor: ...
     def inner_differences(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor: ...
     def weighted_differences(self, q: Tensor, x: Tensor, csr: CSR) -> Tensor: ...
+    def neighbour_sums(self, left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor: ...
 
 
 MODULES = {"numba": "eamp.ops.numba_cpu", "torch": "eamp.ops.torch_csr", "reference": "eamp.ops.reference"}

@@ -24,7 +24,7 @@ OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract", "n
 PARTS_PER_THREAD = 8
 
 # The block of integers that a task reads: counts, then addresses (0 where a task has no use for one).
-TICKET, PARTS, NODES, FEATURES, EDGES, ROWPTR, COL, REVERSE, WEIGHT, Q, X, Y, PER_EDGE, OUT, SLOTS = range(15)
+TICKET, PARTS, NODES, FEATURES, EDGES, ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, OUT, SELF_LOOPS, SLOTS = range(17)
 
 
 @njit(**OPTIONS)  # type: ignore[untyped-decorator]
@@ -165,37 +165,86 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                         out[i, f] += w0 * (x[i, f] - x[j0, f])
             part = draw_ticket(block)
 
-    return {"squared": squared, "inner": inner, "row_sums": row_sums, "weighted": weighted}
+    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
+    def neighbours(block):  # type: ignore[no-untyped-def]
+        """out_i = q_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with self-loops"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        col = carray(pointer(slots[COL]), m, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        q = carray(pointer(slots[Q]), n, real)
+        r = carray(pointer(slots[R]), n, real)
+        x = carray(pointer(slots[X]), (n, features), real)
+        out = carray(pointer(slots[OUT]), (n, features), real)
+        loop = real(slots[SELF_LOOPS])
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                w0 = q[i] * loop * r[i]
+                for f in range(features):
+                    out[i, f] = w0 * x[i, f]
+                e, end = rowptr[i], rowptr[i + 1]
+                while e + 4 <= end:
+                    j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
+                    w0, w1, w2, w3 = q[i] * r[j0], q[i] * r[j1], q[i] * r[j2], q[i] * r[j3]
+                    if weighted:
+                        w0, w1, w2, w3 = w0 * weight[e], w1 * weight[e + 1], w2 * weight[e + 2], w3 * weight[e + 3]
+                    for f in range(features):
+                        out[i, f] += w0 * x[j0, f] + w1 * x[j1, f] + w2 * x[j2, f] + w3 * x[j3, f]
+                    e += 4
+                while e < end:
+                    j0 = col[e]
+                    w0 = q[i] * r[j0] * weight[e] if weighted else q[i] * r[j0]
+                    for f in range(features):
+                        out[i, f] += w0 * x[j0, f]
+                    e += 1
+            part = draw_ticket(block)
+
+    return {"squared": squared, "inner": inner, "row_sums": row_sums, "weighted": weighted, "neighbours": neighbours}
 
 
-def launch(names: tuple[str, ...], csr: CSR, out: Tensor, x: Tensor, y: Tensor | None = None, q: Tensor | None = None, per_edge: Tensor | None = None) -> None:
-    """Run tasks one after the other on the same operands, all contiguous and of one dtype."""
+def launch(
+    names: tuple[str, ...],
+    csr: CSR,
+    x: Tensor,
+    out: Tensor,
+    *,
+    y: Tensor | None = None,
+    q: Tensor | None = None,
+    r: Tensor | None = None,
+    per_edge: Tensor | None = None,
+    self_loops: bool = False,
+) -> Tensor:
+    """Run tasks one after the other on the same operands, all of one dtype; returns ``out``."""
     weight = None if csr.edge_weight is None else csr.edge_weight.to(x.dtype)
-    real = np.float64 if x.dtype == torch.float64 else np.float32
-    index = np.int64 if csr.col.dtype == torch.int64 else np.int32
-    operands = (csr.rowptr, csr.col, csr.reverse, weight, q, x, y, per_edge, out)  # in the order of the slots
+    operands = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, out)  # in the order of the slots
+    operands = tuple(None if operand is None else operand.contiguous() for operand in operands)
     addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
     parts = PARTS_PER_THREAD * torch.get_num_threads()
+    compiled = tasks(np.float64 if x.dtype == torch.float64 else np.float32, np.int64 if csr.col.dtype == torch.int64 else np.int32)
     for name in names:
-        run(tasks(real, index)[name], np.array([0, parts, x.size(0), x.size(1), csr.col.numel(), *addresses], np.int64))
+        run(compiled[name], np.array([0, parts, *x.shape, csr.col.numel(), *addresses, self_loops], np.int64))
+    return out
 
 
 def squared_differences(x: Tensor, csr: CSR) -> Tensor:
     """D(x)_i = Σ_j a_ij ‖x_i − x_j‖²."""
-    out = x.new_empty(x.size(0))
-    launch(("squared", "row_sums"), csr, out, x.contiguous(), per_edge=x.new_empty(csr.col.numel()))
-    return out
+    return launch(("squared", "row_sums"), csr, x, x.new_empty(x.size(0)), per_edge=x.new_empty(csr.col.numel()))
 
 
 def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)."""
-    out = x.new_empty(x.size(0))
-    launch(("inner", "row_sums"), csr, out, x.contiguous(), y.contiguous(), per_edge=x.new_empty(csr.col.numel()))
-    return out
+    return launch(("inner", "row_sums"), csr, x, x.new_empty(x.size(0)), y=y, per_edge=x.new_empty(csr.col.numel()))
 
 
 def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)."""
+    return launch(("weighted",), csr, x, torch.empty_like(x, memory_format=torch.contiguous_format), q=q)
+
+
+def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
+    """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    launch(("weighted",), csr, out, x.contiguous(), q=q.contiguous())
-    return out
+    return launch(("neighbours",), csr, x, out, q=left, r=right, self_loops=self_loops)

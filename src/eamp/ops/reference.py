@@ -3,7 +3,7 @@
 Nothing here is optimised. A loop over nodes and their neighbours follows the paper's sums literally, in
 differentiable torch scalars and vectors, so that autograd through these functions is an oracle too.
 
-The first half is the equations of the theory, the second the three sums over edges that every backend provides
+The first half is the equations of the theory, the second the sums over edges that every backend provides
 (see the README beside this file for how the first reduce to the second).
 """
 
@@ -101,7 +101,7 @@ def hessian_vector(x: Tensor, v: Tensor, csr: CSR, temperature: float) -> Tensor
     return weighted_differences(q, v, csr) + weighted_differences(q_dot, x, csr)
 
 
-# --- The three sums over edges, as every backend provides them --------------------------------------------------------
+# --- The sums over edges, as every backend provides them --------------------------------------------------------
 
 
 def squared_differences(x: Tensor, csr: CSR) -> Tensor:
@@ -124,4 +124,15 @@ def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
     for i in range(x.size(0)):
         for j, a in neighbours(csr, i):
             out[i] += a * (q[i] + q[j]) * (x[i] - x[j])
+    return out
+
+
+def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
+    """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
+    out = torch.zeros_like(x)
+    for i in range(x.size(0)):
+        if self_loops:
+            out[i] += left[i] * right[i] * x[i]
+        for j, a in neighbours(csr, i):
+            out[i] += left[i] * a * right[j] * x[j]
     return out

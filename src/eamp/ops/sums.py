@@ -1,11 +1,12 @@
-"""The three sums over edges as torch operators: opaque to ``torch.compile``, exactly differentiable, on any backend.
+"""The sums over edges as torch operators: opaque to ``torch.compile``, exactly differentiable, on any backend.
 
-Each is linear in every argument but ``squared_differences``, and their derivatives are again these sums (W for
-weighted, I for inner, D for squared), so autograd through them is exact at every order:
+Their derivatives are again these sums (W for weighted, I for inner, D for squared, N for neighbours), so autograd through
+them is exact at every order, and never needs the transposed graph:
 
     D(x)_i    = Σ_j a_ij ‖x_i − x_j‖²                  ∂D: g ↦ 2 W(g, x)
     I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)       ∂I: g ↦ W(g, y), W(g, x)
     W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)        ∂W: G ↦ I(x, G), W(q, G)
+    N(l, x, r)_i = l_i Σ_j a_ij r_j x_j                ∂N: G ↦ N(r, G, l), with l and r constants of the graph
 
 Half-precision features are summed in float32, and the per-node sums D and I stay in float32.
 """
@@ -32,9 +33,9 @@ def widen(x: Tensor) -> Tensor:
     return x.to(accumulate_dtype(x))
 
 
-# Operators take flat arguments; rsqrt_degree is no business of theirs.
+# Operators take flat arguments; degrees are no business of theirs.
 def pack(rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None) -> CSR:
-    return CSR(rowptr, col, reverse, edge_weight, rowptr)
+    return CSR(rowptr, col, reverse, edge_weight, degree=rowptr, rsqrt_degree=rowptr)
 
 
 def squared_differences(x: Tensor, csr: CSR) -> Tensor:
@@ -52,6 +53,11 @@ def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
     return _weighted(q, x, *csr[:4], choose(x.device))
 
 
+def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool = False) -> Tensor:
+    """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``; shape of ``x``."""
+    return _neighbours(left, x, right, *csr[:4], self_loops, choose(x.device))
+
+
 @torch.library.custom_op("eamp::squared_differences", mutates_args=())
 def _squared(x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
     return load(backend).squared_differences(widen(x), pack(rowptr, col, reverse, edge_weight))
@@ -67,6 +73,23 @@ def _weighted(q: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor
     return load(backend).weighted_differences(widen(q), widen(x), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
 
 
+@torch.library.custom_op("eamp::neighbour_sums", mutates_args=())
+def _neighbours(
+    left: Tensor,
+    x: Tensor,
+    right: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    self_loops: bool,
+    backend: str,
+) -> Tensor:
+    wide = widen(x)
+    csr = pack(rowptr, col, reverse, edge_weight)
+    return load(backend).neighbour_sums(left.to(wide.dtype), wide, right.to(wide.dtype), csr, self_loops).to(x.dtype)
+
+
 @_squared.register_fake
 def _(x: Tensor, *_: Any) -> Tensor:
     return x.new_empty(x.size(0), dtype=accumulate_dtype(x))
@@ -79,6 +102,11 @@ def _(x: Tensor, *_: Any) -> Tensor:
 
 @_weighted.register_fake
 def _(q: Tensor, x: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+@_neighbours.register_fake
+def _(left: Tensor, x: Tensor, *_: Any) -> Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
@@ -106,6 +134,17 @@ def _weighted_backward(ctx: Any, grad: Tensor) -> Gradients:
     return wrt_q, wrt_x, None, None, None, None, None
 
 
+def _save_neighbours(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    left, _, right, *csr, ctx.self_loops, ctx.backend = inputs
+    ctx.save_for_backward(left, right, *csr)
+
+
+def _neighbours_backward(ctx: Any, grad: Tensor) -> Gradients:
+    left, right, *csr = ctx.saved_tensors
+    return None, _neighbours(right, grad, left, *csr, ctx.self_loops, ctx.backend), *(None,) * 7
+
+
 _squared.register_autograd(_squared_backward, setup_context=_save)
 _inner.register_autograd(_inner_backward, setup_context=_save)
 _weighted.register_autograd(_weighted_backward, setup_context=_save)
+_neighbours.register_autograd(_neighbours_backward, setup_context=_save_neighbours)

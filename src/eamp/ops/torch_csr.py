@@ -54,3 +54,10 @@ def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
     f = x.size(1)
     az, aqz, aq, degree = (adjacency(csr, x.device) @ torch.cat([z, q * z, q, torch.ones_like(q)], 1)).split([f, f, 1, 1], 1)
     return ((q * degree + aq) * z - q * az - aqz).to(x.dtype)
+
+
+def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
+    """N = l⊙(r⊙X + A(r⊙X)), the first summand only with ``self_loops``."""
+    scaled = right.double().unsqueeze(1) * x.double()
+    total = adjacency(csr, x.device) @ scaled
+    return (left.double().unsqueeze(1) * (total + scaled if self_loops else total)).to(x.dtype)
