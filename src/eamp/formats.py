@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 
 from eamp.graph import Graph, GraphError
 
@@ -69,7 +70,7 @@ def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
     if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
         raise GraphError(f"edge_index must hold integers; got {edge_index.dtype}. Pass edge_index.long().")
     size = None
-    if hasattr(edge_index, "sparse_size"):  # EdgeIndex
+    if isinstance(edge_index, EdgeIndex):
         rows, cols = edge_index.sparse_size()
         size = None if rows is None or cols is None else square(rows, cols)
         edge_index = edge_index.as_tensor()

@@ -191,7 +191,11 @@ def merge(key: Tensor, weight: Tensor | None, reduce: str) -> tuple[Tensor, Tens
 def check_range(row: Tensor, col: Tensor, num_nodes: int) -> None:
     for wrong, complaint, remedy in (
         ((row < 0) | (col < 0), "negative", "node indices start at 0"),
-        ((row >= num_nodes) | (col >= num_nodes), f">= num_nodes = {num_nodes}", "pass the right num_nodes, or features with a row per node"),
+        (
+            (row >= num_nodes) | (col >= num_nodes),
+            f">= num_nodes = {num_nodes}",
+            "pass the right num_nodes, or features with a row per node",
+        ),
     ):
         if bool(wrong.any()):
             e = int(wrong.nonzero()[0])
@@ -237,5 +241,7 @@ def check_batch(batch: Tensor | None, csr: CSR, num_nodes: int) -> int:
     if bool(across.any()):
         e = int(across.nonzero()[0])
         i, j = int(row[e]), int(csr.col[e])
-        raise GraphError(f"edge {i} -> {j} joins graphs {int(batch[i])} and {int(batch[j])} of the batch; graphs in a batch share no edges.")
+        raise GraphError(
+            f"edge {i} -> {j} joins graphs {int(batch[i])} and {int(batch[j])} of the batch; graphs in a batch share no edges."
+        )
     return int(batch.max()) + 1

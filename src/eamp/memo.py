@@ -45,7 +45,7 @@ def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> 
 def parts(adjacency: Tensor) -> tuple[Tensor, ...]:
     """The dense tensors an adjacency consists of."""
     if adjacency.layout == torch.strided:
-        return (adjacency.as_tensor() if hasattr(adjacency, "as_tensor") else adjacency,)
+        return (adjacency.as_subclass(Tensor),)
     if adjacency.layout == torch.sparse_csr:
         return (adjacency.crow_indices(), adjacency.col_indices(), adjacency.values())
     if adjacency.layout == torch.sparse_csc:
@@ -100,5 +100,7 @@ def csr_and_batch(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False
         return CSR(rowptr, col, reverse, None, degree, rsqrt_degree), None, 1
     graph = as_graph(adjacency, num_nodes, symmetrize)
     if graph.num_nodes != num_nodes:
-        raise GraphError(f"x has {num_nodes} rows but the graph has {graph.num_nodes} nodes; they must be the same nodes in the same order.")
+        raise GraphError(
+            f"x has {num_nodes} rows but the graph has {graph.num_nodes} nodes; they must be the same nodes in the same order."
+        )
     return graph.csr, graph.batch, graph.num_graphs

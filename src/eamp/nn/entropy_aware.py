@@ -64,6 +64,8 @@ class EntropyAware(Module):
         torch.Size([3, 16])
     """
 
+    calibrated: Tensor | None
+
     def __init__(
         self,
         conv: Module,
@@ -196,5 +198,5 @@ class EntropyAware(Module):
 
 def edge_index_position(conv: Module) -> int:
     """Which positional argument of ``conv`` is the adjacency: the one named so, or else the second."""
-    names = [name for name in inspect.signature(conv.forward).parameters]
+    names = list(inspect.signature(conv.forward).parameters)
     return names.index("edge_index") if "edge_index" in names else 1

@@ -84,10 +84,8 @@ class GCNConv(MessagePassingLayer):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Transform, then propagate; the other way round where that is cheaper."""
-        if self.in_channels < self.out_channels:
-            out = self.lin(gcn_propagate(x, edge_index))
-        else:
-            out = gcn_propagate(self.lin(x), edge_index)
+        widens = self.in_channels < self.out_channels
+        out = self.lin(gcn_propagate(x, edge_index)) if widens else gcn_propagate(self.lin(x), edge_index)
         return out if self.bias is None else out + self.bias
 
     def __repr__(self) -> str:

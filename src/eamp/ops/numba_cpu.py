@@ -27,8 +27,8 @@ PARTS_PER_THREAD = 8
 TICKET, PARTS, NODES, FEATURES, EDGES, ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, OUT, SELF_LOOPS, SLOTS = range(17)
 
 
-@njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def first_row(rowptr, part, parts):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def first_row(rowptr, part, parts):
     """Where part ``part`` of ``parts`` begins, if rows are split evenly by edges plus rows."""
     n = len(rowptr) - 1
     target = (rowptr[n] + n) * part // parts
@@ -42,14 +42,14 @@ def first_row(rowptr, part, parts):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def computed_here(i, j):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def computed_here(i, j):
     """Whether edge i-j is computed at i rather than at j: by parity, so that every row has about half its edges."""
     return (i < j) == ((i + j) & 1 == 0)
 
 
-@njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def edge_factor(q, weight, weighted, i, j, e):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def edge_factor(q, weight, weighted, i, j, e):
     """a_ij (q_i + q_j)"""
     return (q[i] + q[j]) * weight[e] if weighted else q[i] + q[j]
 
@@ -58,8 +58,8 @@ def edge_factor(q, weight, weighted, i, j, e):  # type: ignore[no-untyped-def]
 def tasks(real: Any, index: Any) -> dict[str, Any]:
     """The four tasks, compiled for one type of features and one of indices."""
 
-    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
-    def squared(block):  # type: ignore[no-untyped-def]
+    @cfunc("void(voidptr)", **OPTIONS)
+    def squared(block):
         """per_edge[e] = ‖x_i − x_j‖²"""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
@@ -82,8 +82,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                         per_edge[reverse[e]] = total
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
-    def inner(block):  # type: ignore[no-untyped-def]
+    @cfunc("void(voidptr)", **OPTIONS)
+    def inner(block):
         """per_edge[e] = (x_i − x_j)·(y_i − y_j)"""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
@@ -106,8 +106,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                         per_edge[reverse[e]] = total
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
-    def row_sums(block):  # type: ignore[no-untyped-def]
+    @cfunc("void(voidptr)", **OPTIONS)
+    def row_sums(block):
         """out_i = Σ_e a_e per_edge[e] over the edges of row i"""
         slots = carray(block, SLOTS, np.int64)
         parts, n, m = slots[PARTS], slots[NODES], slots[EDGES]
@@ -125,8 +125,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 out[i] = total
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
-    def weighted(block):  # type: ignore[no-untyped-def]
+    @cfunc("void(voidptr)", **OPTIONS)
+    def weighted(block):
         """out_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)"""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
@@ -165,8 +165,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                         out[i, f] += w0 * (x[i, f] - x[j0, f])
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)  # type: ignore[untyped-decorator]
-    def neighbours(block):  # type: ignore[no-untyped-def]
+    @cfunc("void(voidptr)", **OPTIONS)
+    def neighbours(block):
         """out_i = q_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with self-loops"""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
@@ -219,8 +219,8 @@ def launch(
 ) -> Tensor:
     """Run tasks one after the other on the same operands, all of one dtype; returns ``out``."""
     weight = None if csr.edge_weight is None else csr.edge_weight.to(x.dtype)
-    operands = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, out)  # in the order of the slots
-    operands = tuple(None if operand is None else operand.contiguous() for operand in operands)
+    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, out)
+    operands = [None if operand is None else operand.contiguous() for operand in in_order_of_slots]  # kept alive to the end
     addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
     parts = PARTS_PER_THREAD * torch.get_num_threads()
     compiled = tasks(np.float64 if x.dtype == torch.float64 else np.float32, np.int64 if csr.col.dtype == torch.int64 else np.int32)

@@ -70,22 +70,22 @@ def _python_threads(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="eamp")
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def draw_ticket(typing_context, block):  # type: ignore[no-untyped-def]
+@intrinsic
+def draw_ticket(typing_context, block):
     """Add one to the integer ``block`` points to, atomically, and return what it was."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         pointer = builder.bitcast(arguments[0], ir.IntType(64).as_pointer())
         return builder.atomic_rmw("add", pointer, ir.Constant(ir.IntType(64), 1), "monotonic")
 
     return types.int64(types.voidptr), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def pointer(typing_context, address):  # type: ignore[no-untyped-def]
+@intrinsic
+def pointer(typing_context, address):
     """An integer address as a pointer."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
     return types.voidptr(types.int64), generate
