@@ -114,22 +114,17 @@ def entropy_gradient(
     """
     csr, batch, num_graphs = prepare(x, graph, check_finite)
     temperature = check_temperature(temperature)
-    drive = entropy_drive(energy_of(x, csr), temperature, normalize, batch, num_graphs)
-    return ascent(drive / temperature, x, csr, variant)
+    if isinstance(temperature, Tensor):
+        return entropy_step(x, csr, temperature, variant, normalize, batch, num_graphs)[0] / temperature
+    return entropy_step(x, csr, temperature, variant, normalize, batch, num_graphs, factor=1 / temperature)[0]
 
 
 # --- The pieces, for layers that need them one by one -----------------------------------------------------------------
 
 
-def normaliser(x: Tensor, csr: CSR) -> Tensor:
-    """C_i = 1 / sqrt(k_i F); 0 for an isolated node."""
-    dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
-    return csr.rsqrt_degree.to(dtype) * (1 / math.sqrt(max(x.size(1), 1)))
-
-
 def energy_of(x: Tensor, csr: CSR) -> Tensor:
     """E_i = C_i/2 · D(x)_i."""
-    return normaliser(x, csr) * (ops.squared_differences(x, csr) * 0.5)
+    return ops.normaliser(x, csr.rsqrt_degree) * (ops.squared_differences(x, csr) * 0.5)
 
 
 def log_boltzmann(energy: Tensor, temperature: float | Tensor, normalize: bool, batch: Tensor | None, num_graphs: int) -> Tensor:
@@ -156,12 +151,25 @@ def entropy_drive(energy: Tensor, temperature: float | Tensor, normalize: bool, 
     return p * (log_p + summands.new_zeros(num_graphs).index_add(0, batch, summands)[batch])
 
 
-def ascent(drive: Tensor, x: Tensor, csr: CSR, variant: Variant = "exact") -> Tensor:
-    """T∇S = W(q, x) with q = C ⊙ P̄; the paper's formula is C ⊙ W(P̄, x). A factor on P̄ is a factor on the step."""
-    c = normaliser(x, csr)
+def entropy_step(
+    x: Tensor,
+    csr: CSR,
+    temperature: float | Tensor,
+    variant: Variant = "exact",
+    normalize: bool = False,
+    batch: Tensor | None = None,
+    num_graphs: int = 1,
+    factor: float = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """``factor`` · T∇S, and E. T∇S = W(q, x) with q = C ⊙ P̄; the paper's formula is C ⊙ W(P̄, x)."""
+    if variant == "exact" and not normalize:
+        return ops.entropy_step(x, csr, temperature, factor)
+    energy = energy_of(x, csr)
+    drive = entropy_drive(energy, temperature, normalize, batch, num_graphs) * factor
+    c = ops.normaliser(x, csr.rsqrt_degree)
     if variant == "exact":
-        return ops.weighted_differences(c * drive, x, csr)
-    return c.to(x.dtype).unsqueeze(1) * ops.weighted_differences(drive, x, csr)
+        return ops.weighted_differences(c * drive, x, csr), energy
+    return c.to(x.dtype).unsqueeze(1) * ops.weighted_differences(drive, x, csr), energy
 
 
 # --- Checks -----------------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import Module, Parameter
 
-from eamp.functional import Variant, ascent, check_temperature, energy_of, entropy_drive, prepare
-from eamp.graph import Graph
+from eamp.functional import Variant, check_temperature, energy_of, entropy_step, prepare
+from eamp.graph import CSR, Graph
 from eamp.nn.propagation import MessagePassingLayer
 
 Weight = float | Callable[[Tensor, float | Tensor], float | Tensor]
@@ -118,11 +118,11 @@ class EntropyAware(Module):
 
     def reset_parameters(self) -> None:
         """Reset the layer, the learned weight and temperature, and the calibration of ``temperature="auto"``."""
-        self.conv.reset_parameters()  # type: ignore[operator]
+        self.conv.reset_parameters()  # type: ignore[operator]  # torch types every attribute of a Module as Tensor | Module
         if isinstance(self.weight, Parameter):
             torch.nn.init.constant_(self.weight, self.options["weight"])
         elif isinstance(self.weight, Module) and hasattr(self.weight, "reset_parameters"):
-            self.weight.reset_parameters()
+            self.weight.reset_parameters()  # type: ignore[operator]  # torch types every attribute of a Module as Tensor | Module
         if self.log_temperature is not None:
             torch.nn.init.constant_(self.log_temperature, math.log(self.options["temperature"]))
         if self.calibrated is not None:
@@ -151,20 +151,26 @@ class EntropyAware(Module):
 
     def _step(self, out: Tensor, at: Tensor, adjacency: Any) -> Tensor:
         """``out`` + λ·T∇S(``at``)."""
-        normalize = self.options["normalize"]
+        variant, normalize = self.options["variant"], self.options["normalize"]
         csr, batch, num_graphs = prepare(at, adjacency, symmetrize=self.options["symmetrize"])
-        energy = energy_of(at, csr)
-        temperature = self._temperature(energy)
-        weight = self.weight(energy, temperature) if callable(self.weight) else self.weight
-        drive = entropy_drive(energy, temperature, normalize, batch, num_graphs)
-        return out + ascent(weight * drive, at, csr, self.options["variant"])
+        temperature = self._temperature(at, csr)
+        factor = 1.0 if callable(self.weight) or isinstance(self.weight, Tensor) else self.weight
+        step, energy = entropy_step(at, csr, temperature, variant, normalize, batch, num_graphs, factor)
+        if callable(self.weight):
+            step = self.weight(energy, temperature) * step
+        elif isinstance(self.weight, Tensor):
+            step = self.weight * step
+        return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
 
-    def _temperature(self, energy: Tensor) -> float | Tensor:
+    def _temperature(self, at: Tensor, csr: CSR) -> float | Tensor:
         if self.log_temperature is not None:
             return self.log_temperature.exp()
         if self.calibrated is None:
             return float(self.options["temperature"])
-        now = energy.detach().mean().clamp(min=TINY).to(self.calibrated.dtype)
+        readable = not torch.compiler.is_compiling() and self.calibrated.device.type == "cpu"
+        if readable and not bool(self.calibrated.isnan()):
+            return self.calibrated
+        now = energy_of(at.detach(), csr).mean().clamp(min=TINY).to(self.calibrated.dtype)
         temperature = torch.where(self.calibrated.isnan(), now, self.calibrated)
         if self.training:
             self.calibrated.copy_(temperature)

@@ -24,7 +24,7 @@ OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract", "n
 PARTS_PER_THREAD = 8
 
 # The block of integers that a task reads: counts, then addresses (0 where a task has no use for one).
-TICKET, PARTS, NODES, FEATURES, EDGES, ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, OUT, SELF_LOOPS, SLOTS = range(17)
+TICKET, PARTS, NODES, FEATURES, EDGES, ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, OUT, FLAG, SLOTS = range(18)
 
 
 @njit(**OPTIONS)
@@ -56,7 +56,7 @@ def edge_factor(q, weight, weighted, i, j, e):
 
 @functools.cache
 def tasks(real: Any, index: Any) -> dict[str, Any]:
-    """The four tasks, compiled for one type of features and one of indices."""
+    """The tasks, compiled for one type of features and one of indices."""
 
     @cfunc("void(voidptr)", **OPTIONS)
     def squared(block):
@@ -115,7 +115,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         weighted = slots[WEIGHT] != 0
         weight = carray(pointer(slots[WEIGHT]), m, real)
         per_edge = carray(pointer(slots[PER_EDGE]), m, real)
-        out = carray(pointer(slots[OUT]), n, real)
+        out = carray(pointer(slots[PER_NODE]), n, real)
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
@@ -123,6 +123,29 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 for e in range(rowptr[i], rowptr[i + 1]):
                     total += weight[e] * per_edge[e] if weighted else per_edge[e]
                 out[i] = total
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)
+    def drive(block):
+        """E_i = C_i/2 Σ_e a_e per_edge[e], into per_node, and q_i = γ C_i e^{−E_i/T} (1 − E_i/T); r holds all C_i, then T and γ"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, m = slots[PARTS], slots[NODES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        r = carray(pointer(slots[R]), n + 2, real)
+        q = carray(pointer(slots[Q]), n, real)
+        energy = carray(pointer(slots[PER_NODE]), n, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                total = real(0)
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    total += weight[e] * per_edge[e] if weighted else per_edge[e]
+                energy[i] = r[i] * (total * real(0.5))
+                ratio = energy[i] / r[n]
+                q[i] = r[n + 1] * r[i] * np.exp(-ratio) * (real(1) - ratio)
             part = draw_ticket(block)
 
     @cfunc("void(voidptr)", **OPTIONS)
@@ -178,7 +201,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         r = carray(pointer(slots[R]), n, real)
         x = carray(pointer(slots[X]), (n, features), real)
         out = carray(pointer(slots[OUT]), (n, features), real)
-        loop = real(slots[SELF_LOOPS])
+        loop = real(slots[FLAG])
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
@@ -202,49 +225,74 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                     e += 1
             part = draw_ticket(block)
 
-    return {"squared": squared, "inner": inner, "row_sums": row_sums, "weighted": weighted, "neighbours": neighbours}
+    return {
+        "squared": squared,
+        "inner": inner,
+        "row_sums": row_sums,
+        "drive": drive,
+        "weighted": weighted,
+        "neighbours": neighbours,
+    }
 
 
 def launch(
     names: tuple[str, ...],
     csr: CSR,
     x: Tensor,
-    out: Tensor,
     *,
     y: Tensor | None = None,
     q: Tensor | None = None,
     r: Tensor | None = None,
     per_edge: Tensor | None = None,
-    self_loops: bool = False,
-) -> Tensor:
-    """Run tasks one after the other on the same operands, all of one dtype; returns ``out``."""
+    per_node: Tensor | None = None,
+    out: Tensor | None = None,
+    flag: bool = False,
+) -> None:
+    """Run tasks one after the other on the same operands, all of one dtype. Those they write to must be contiguous."""
     weight = None if csr.edge_weight is None else csr.edge_weight.to(x.dtype)
-    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, out)
+    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, per_node, out)
     operands = [None if operand is None else operand.contiguous() for operand in in_order_of_slots]  # kept alive to the end
     addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
     parts = PARTS_PER_THREAD * torch.get_num_threads()
     compiled = tasks(np.float64 if x.dtype == torch.float64 else np.float32, np.int64 if csr.col.dtype == torch.int64 else np.int32)
+    block = np.array([0, parts, *x.shape, csr.col.numel(), *addresses, flag], np.int64)
     for name in names:
-        run(compiled[name], np.array([0, parts, *x.shape, csr.col.numel(), *addresses, self_loops], np.int64))
-    return out
+        block[TICKET] = 0
+        run(compiled[name], block)
 
 
 def squared_differences(x: Tensor, csr: CSR) -> Tensor:
     """D(x)_i = Σ_j a_ij ‖x_i − x_j‖²."""
-    return launch(("squared", "row_sums"), csr, x, x.new_empty(x.size(0)), per_edge=x.new_empty(csr.col.numel()))
+    out = x.new_empty(x.size(0))
+    launch(("squared", "row_sums"), csr, x, per_edge=x.new_empty(csr.col.numel()), per_node=out)
+    return out
 
 
 def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)."""
-    return launch(("inner", "row_sums"), csr, x, x.new_empty(x.size(0)), y=y, per_edge=x.new_empty(csr.col.numel()))
+    out = x.new_empty(x.size(0))
+    launch(("inner", "row_sums"), csr, x, y=y, per_edge=x.new_empty(csr.col.numel()), per_node=out)
+    return out
 
 
 def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)."""
-    return launch(("weighted",), csr, x, torch.empty_like(x, memory_format=torch.contiguous_format), q=q)
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    launch(("weighted",), csr, x, q=q, out=out)
+    return out
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
     """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    return launch(("neighbours",), csr, x, out, q=left, r=right, self_loops=self_loops)
+    launch(("neighbours",), csr, x, q=left, r=right, out=out, flag=self_loops)
+    return out
+
+
+def entropy_step(x: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor: float) -> tuple[Tensor, Tensor]:
+    """γT∇S and E of the unnormalised entropy: D, then E and q, then W, without leaving compiled code for more than a launch."""
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    energy, q = x.new_empty(x.size(0)), x.new_empty(x.size(0))
+    constants = torch.cat([scale, temperature.to(x.dtype).reshape(1), scale.new_tensor([factor])])
+    launch(("squared", "drive", "weighted"), csr, x, q=q, r=constants, per_edge=x.new_empty(csr.col.numel()), per_node=energy, out=out)
+    return out, energy

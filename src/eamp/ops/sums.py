@@ -38,19 +38,19 @@ def pack(rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | Non
     return CSR(rowptr, col, reverse, edge_weight, degree=rowptr, rsqrt_degree=rowptr)
 
 
-def squared_differences(x: Tensor, csr: CSR) -> Tensor:
+def squared_differences(x: Tensor, csr: CSR, backend: str | None = None) -> Tensor:
     """D(x)_i = Σ_j a_ij ‖x_i − x_j‖², shape ``[n]``."""
-    return _squared(x, *csr[:4], choose(x.device))
+    return _squared(x, *csr[:4], backend or choose(x.device))
 
 
-def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+def inner_differences(x: Tensor, y: Tensor, csr: CSR, backend: str | None = None) -> Tensor:
     """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j), shape ``[n]``."""
-    return _inner(x, y, *csr[:4], choose(x.device))
+    return _inner(x, y, *csr[:4], backend or choose(x.device))
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
+def weighted_differences(q: Tensor, x: Tensor, csr: CSR, backend: str | None = None) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), shape of ``x``."""
-    return _weighted(q, x, *csr[:4], choose(x.device))
+    return _weighted(q, x, *csr[:4], backend or choose(x.device))
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool = False) -> Tensor:
