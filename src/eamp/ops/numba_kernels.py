@@ -1,0 +1,231 @@
+"""The CPU kernels, compiled by Numba: tasks that share out the rows of a CSR graph, without an [edges × features] tensor.
+
+Differences are taken before anything is summed, so the result is exact however far the embedding has collapsed. Each
+product of differences belongs to both ends of its edge: it is computed once, at one of them, and carried to the other
+through ``reverse`` as a single number per edge, which saves half the reading of that pass.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numba import carray, cfunc, njit
+
+from eamp.ops.threads import draw_ticket, pointer
+
+# Sums may be reordered and contracted into fused multiply-adds, which is what lets them vectorise; NaN and infinity
+# keep their meaning. Compiled code is kept on disk.
+OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+
+# The block of integers that a task reads: counts, then addresses (0 where a task has no use for one).
+TICKET, PARTS, NODES, FEATURES, EDGES, ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, OUT, FLAG, SLOTS = range(18)
+
+
+@njit(**OPTIONS)
+def first_row(rowptr, part, parts):
+    """Where part ``part`` of ``parts`` begins, if rows are split evenly by edges plus rows."""
+    n = len(rowptr) - 1
+    target = (rowptr[n] + n) * part // parts
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if rowptr[middle] + middle < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(**OPTIONS)
+def computed_here(i, j):
+    """Whether edge i-j is computed at i rather than at j: by parity, so that every row has about half its edges."""
+    return (i < j) == ((i + j) & 1 == 0)
+
+
+@njit(**OPTIONS)
+def edge_factor(q, weight, weighted, i, j, e):
+    """a_ij (q_i + q_j)"""
+    return (q[i] + q[j]) * weight[e] if weighted else q[i] + q[j]
+
+
+@functools.cache
+def tasks(real: Any, index: Any) -> dict[str, Any]:
+    """The tasks, compiled for one type of features and one of indices."""
+
+    @cfunc("void(voidptr)", **OPTIONS)
+    def squared(block):
+        """per_edge[e] = ‖x_i − x_j‖²"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        col = carray(pointer(slots[COL]), m, index)
+        reverse = carray(pointer(slots[REVERSE]), m, index)
+        x = carray(pointer(slots[X]), (n, features), real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    j = col[e]
+                    if computed_here(i, j):
+                        total = real(0)
+                        for f in range(features):
+                            d = x[i, f] - x[j, f]
+                            total += d * d
+                        per_edge[e] = total
+                        per_edge[reverse[e]] = total
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)
+    def inner(block):
+        """per_edge[e] = (x_i − x_j)·(y_i − y_j)"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        col = carray(pointer(slots[COL]), m, index)
+        reverse = carray(pointer(slots[REVERSE]), m, index)
+        x = carray(pointer(slots[X]), (n, features), real)
+        y = carray(pointer(slots[Y]), (n, features), real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    j = col[e]
+                    if computed_here(i, j):
+                        total = real(0)
+                        for f in range(features):
+                            total += (x[i, f] - x[j, f]) * (y[i, f] - y[j, f])
+                        per_edge[e] = total
+                        per_edge[reverse[e]] = total
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)
+    def row_sums(block):
+        """out_i = Σ_e a_e per_edge[e] over the edges of row i"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, m = slots[PARTS], slots[NODES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        out = carray(pointer(slots[PER_NODE]), n, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                total = real(0)
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    total += weight[e] * per_edge[e] if weighted else per_edge[e]
+                out[i] = total
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)
+    def drive(block):
+        """E_i = C_i/2 Σ_e a_e per_edge[e], into per_node, and q_i = γ C_i e^{−E_i/T} (1 − E_i/T); r holds all C_i, then T and γ"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, m = slots[PARTS], slots[NODES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        r = carray(pointer(slots[R]), n + 2, real)
+        q = carray(pointer(slots[Q]), n, real)
+        energy = carray(pointer(slots[PER_NODE]), n, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                total = real(0)
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    total += weight[e] * per_edge[e] if weighted else per_edge[e]
+                energy[i] = r[i] * (total * real(0.5))
+                ratio = energy[i] / r[n]
+                q[i] = r[n + 1] * r[i] * np.exp(-ratio) * (real(1) - ratio)
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)
+    def weighted(block):
+        """out_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        col = carray(pointer(slots[COL]), m, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        q = carray(pointer(slots[Q]), n, real)
+        x = carray(pointer(slots[X]), (n, features), real)
+        out = carray(pointer(slots[OUT]), (n, features), real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                for f in range(features):
+                    out[i, f] = 0
+                e, end = rowptr[i], rowptr[i + 1]
+                # Several neighbours at a time: the row of sums is read and written once for all of them.
+                while e + 4 <= end:
+                    j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
+                    w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
+                    w2, w3 = edge_factor(q, weight, weighted, i, j2, e + 2), edge_factor(q, weight, weighted, i, j3, e + 3)
+                    for f in range(features):
+                        near = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
+                        out[i, f] += near + w2 * (x[i, f] - x[j2, f]) + w3 * (x[i, f] - x[j3, f])
+                    e += 4
+                if e + 2 <= end:
+                    j0, j1 = col[e], col[e + 1]
+                    w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
+                    for f in range(features):
+                        out[i, f] += w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
+                    e += 2
+                if e < end:
+                    j0 = col[e]
+                    w0 = edge_factor(q, weight, weighted, i, j0, e)
+                    for f in range(features):
+                        out[i, f] += w0 * (x[i, f] - x[j0, f])
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)
+    def neighbours(block):
+        """out_i = q_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with self-loops"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        col = carray(pointer(slots[COL]), m, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        q = carray(pointer(slots[Q]), n, real)
+        r = carray(pointer(slots[R]), n, real)
+        x = carray(pointer(slots[X]), (n, features), real)
+        out = carray(pointer(slots[OUT]), (n, features), real)
+        loop = real(slots[FLAG])
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                w0 = q[i] * loop * r[i]
+                for f in range(features):
+                    out[i, f] = w0 * x[i, f]
+                e, end = rowptr[i], rowptr[i + 1]
+                while e + 4 <= end:
+                    j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
+                    w0, w1, w2, w3 = q[i] * r[j0], q[i] * r[j1], q[i] * r[j2], q[i] * r[j3]
+                    if weighted:
+                        w0, w1, w2, w3 = w0 * weight[e], w1 * weight[e + 1], w2 * weight[e + 2], w3 * weight[e + 3]
+                    for f in range(features):
+                        out[i, f] += w0 * x[j0, f] + w1 * x[j1, f] + w2 * x[j2, f] + w3 * x[j3, f]
+                    e += 4
+                while e < end:
+                    j0 = col[e]
+                    w0 = q[i] * r[j0] * weight[e] if weighted else q[i] * r[j0]
+                    for f in range(features):
+                        out[i, f] += w0 * x[j0, f]
+                    e += 1
+            part = draw_ticket(block)
+
+    return {
+        "squared": squared,
+        "inner": inner,
+        "row_sums": row_sums,
+        "drive": drive,
+        "weighted": weighted,
+        "neighbours": neighbours,
+    }
