@@ -1,0 +1,27 @@
+"""Graphs to work on: Cora, CiteSeer and PubMed, fetched and verified; generated graphs; your own; PyG's."""
+
+from eamp.data.cache import cache_folder
+from eamp.data.catalogue import CheckResult, Entry, Summary, available, check, get, summarize
+from eamp.data.digests import DataError, DataWarning, RefusedError
+from eamp.data.loading import load
+from eamp.data.splits import Fractions, PerClass
+from eamp.data.synthetic import csbm, grid
+
+__all__ = [
+    "CheckResult",
+    "DataError",
+    "DataWarning",
+    "Entry",
+    "Fractions",
+    "PerClass",
+    "RefusedError",
+    "Summary",
+    "available",
+    "cache_folder",
+    "check",
+    "csbm",
+    "get",
+    "grid",
+    "load",
+    "summarize",
+]
