@@ -1,6 +1,29 @@
 """Layers and models."""
 
 from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.g2 import G2
+from eamp.nn.gcn import GCN
+from eamp.nn.gcnii import GCNII, GCNIIConv
+from eamp.nn.linear_propagation import LinearPropagation
+from eamp.nn.models import MODELS
+from eamp.nn.noisy_nodes import NoisyNodes
+from eamp.nn.pairnorm import PairNormGCN
+from eamp.nn.propagation import GCNConv
+from eamp.nn.residual_gcn import ResidualGCN
 from eamp.nn.wrapping import unwrap, wrap
 
-__all__ = ["EntropyAware", "unwrap", "wrap"]
+__all__ = [
+    "G2",
+    "GCN",
+    "GCNII",
+    "MODELS",
+    "EntropyAware",
+    "GCNConv",
+    "GCNIIConv",
+    "LinearPropagation",
+    "NoisyNodes",
+    "PairNormGCN",
+    "ResidualGCN",
+    "unwrap",
+    "wrap",
+]
