@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from eamp.diagnostics import diagnose, probe
     from eamp.functional import boltzmann, dirichlet_energy, entropy, entropy_gradient
     from eamp.graph import Graph, GraphError
     from eamp.nn import EntropyAware, unwrap, wrap
@@ -18,15 +19,18 @@ __all__ = [
     "GraphError",
     "backend",
     "boltzmann",
+    "diagnose",
     "dirichlet_energy",
     "entropy",
     "entropy_gradient",
+    "probe",
     "unwrap",
     "wrap",
 ]
 
 # Where each public name lives. They load when first used, so that `import eamp` and `eamp --help` are instant.
 _HOMES = {
+    "eamp.diagnostics": ("diagnose", "probe"),
     "eamp.functional": ("boltzmann", "dirichlet_energy", "entropy", "entropy_gradient"),
     "eamp.graph": ("Graph", "GraphError"),
     "eamp.nn": ("EntropyAware", "unwrap", "wrap"),
@@ -35,7 +39,12 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
+_ROOMS = ("data", "diagnostics", "diffusion", "functional", "graph", "nn", "ops")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"eamp.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'eamp' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME_OF[name]), name)

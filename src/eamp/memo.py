@@ -93,9 +93,7 @@ def padded_size(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[i
 
 def csr_and_batch(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> tuple[CSR, Tensor | None, int]:
     """What the operations need of an adjacency: its CSR, its batch vector, its number of graphs. Traceable."""
-    if not isinstance(adjacency, Graph) and torch.compiler.is_compiling():
-        if not isinstance(adjacency, Tensor) or adjacency.layout != torch.strided:
-            raise GraphError("inside torch.compile pass a plain edge_index tensor, or an eamp.Graph made outside.")
+    if isinstance(adjacency, Tensor) and torch.compiler.is_compiling():
         rowptr, col, reverse, degree, rsqrt_degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
         return CSR(rowptr, col, reverse, None, degree, rsqrt_degree), None, 1
     graph = as_graph(adjacency, num_nodes, symmetrize)

@@ -26,9 +26,11 @@ def adjacency(csr: CSR, device: torch.device) -> Tensor:
 
 
 def centred(x: Tensor) -> Tensor:
-    """x − mean(x) in float64; no difference between rows changes."""
-    x = x.double()
-    return x - x.mean(0) if x.size(0) else x
+    """x about its mean, in float64; no difference between rows changes."""
+    if x.size(0) == 0:
+        return x.double()
+    x = x.double() - x[0].double()  # first, so that a constant embedding becomes exactly zero
+    return x - x.mean(0)
 
 
 def squared_differences(x: Tensor, csr: CSR) -> Tensor:

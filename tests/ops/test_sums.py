@@ -1,0 +1,128 @@
+"""Every backend against the oracle, every operator against torch's own checks."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import problems, random_graph
+from torch.autograd import gradcheck, gradgradcheck
+
+import eamp
+from eamp import ops
+from eamp.memo import csr_of_edge_index
+from eamp.ops import reference
+from eamp.ops.step import _entropy_step
+from eamp.ops.sums import _inner, _neighbours, _squared, _weighted
+
+
+@pytest.mark.parametrize("backend", ["numba", "torch"])
+@given(problem=problems(), seed=st.integers(0, 1000), self_loops=st.booleans())
+def test_backends_agree_with_the_oracle(problem: tuple[torch.Tensor, eamp.Graph], seed: int, self_loops: bool, backend: str) -> None:
+    x, g = problem
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randn(x.shape, dtype=x.dtype, generator=generator)
+    q, r = torch.randn(2, x.size(0), dtype=x.dtype, generator=generator)
+    with eamp.backend(backend):
+        results = (
+            ops.squared_differences(x, g.csr),
+            ops.inner_differences(x, y, g.csr),
+            ops.weighted_differences(q, x, g.csr),
+            ops.neighbour_sums(q, x, r, g.csr, self_loops),
+            *ops.entropy_step(x, g.csr, 0.8, factor=1.5),
+        )
+    expected = (
+        reference.squared_differences(x, g.csr),
+        reference.inner_differences(x, y, g.csr),
+        reference.weighted_differences(q, x, g.csr),
+        reference.neighbour_sums(q, x, r, g.csr, self_loops),
+        1.5 * 0.8 * reference.entropy_gradient(x, g.csr, 0.8),
+        reference.dirichlet_energy(x, g.csr),
+    )
+    for result, value in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, value, rtol=1e-9, atol=1e-9)
+
+
+def operands(dtype: torch.dtype = torch.float64, weighted: bool = True) -> tuple[torch.Tensor, ...]:
+    g = random_graph(7, 12, weighted=weighted)
+    x, y = (torch.randn(7, 3, dtype=dtype, requires_grad=True) for _ in range(2))
+    q, r = (torch.randn(7, dtype=dtype, requires_grad=True) for _ in range(2))
+    return x, y, q, r, g  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("backend", ["numba", "torch", "reference"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_operators_pass_opcheck(backend: str, weighted: bool) -> None:
+    x, y, q, r, g = operands(weighted=weighted)
+    csr = g.csr[:4]  # type: ignore[attr-defined]
+    temperature = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    torch.library.opcheck(_squared, (x, *csr, backend))
+    torch.library.opcheck(_inner, (x, y, *csr, backend))
+    torch.library.opcheck(_weighted, (q, x, *csr, backend))
+    torch.library.opcheck(_neighbours, (q.detach(), x, r.detach(), *csr, True, backend))
+    torch.library.opcheck(_entropy_step, (x, *csr, g.csr.rsqrt_degree, temperature, 2.0, backend))  # type: ignore[attr-defined]
+
+
+def test_the_conversion_under_compile_passes_opcheck() -> None:
+    edge_index = random_graph(7, 12).edge_index
+    torch.library.opcheck(csr_of_edge_index, (edge_index, 7, False))
+    torch.library.opcheck(csr_of_edge_index, (edge_index[:, :5], 7, True))
+
+
+@pytest.mark.parametrize("backend", ["numba", "torch"])
+def test_operators_are_differentiable_twice(backend: str) -> None:
+    x, y, q, r, g = operands()
+    csr = g.csr  # type: ignore[attr-defined]
+    temperature = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+
+    def step(x: torch.Tensor, temperature: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return ops.entropy_step(x, csr, temperature, factor=1.3)
+
+    with eamp.backend(backend):
+        for check in (gradcheck, gradgradcheck):
+            assert check(lambda x: ops.squared_differences(x, csr), (x,))
+            assert check(lambda x, y: ops.inner_differences(x, y, csr), (x, y))
+            assert check(lambda q, x: ops.weighted_differences(q, x, csr), (q, x))
+            assert check(lambda x: ops.neighbour_sums(q.detach(), x, r.detach(), csr, True), (x,))
+            assert check(step, (x, temperature))
+
+
+def test_padding_past_the_last_row_is_never_read() -> None:
+    g = random_graph(9, 15)
+    x = torch.randn(9, 4)
+    padding = torch.full((5,), 10**6, dtype=torch.int32)
+    padded = g.csr._replace(col=torch.cat([g.csr.col, padding]), reverse=torch.cat([g.csr.reverse, padding]))
+    for backend in ("numba", "torch", "reference"):
+        with eamp.backend(backend):
+            torch.testing.assert_close(ops.squared_differences(x, padded), ops.squared_differences(x, g.csr))
+            torch.testing.assert_close(ops.weighted_differences(x[:, 0], x, padded), ops.weighted_differences(x[:, 0], x, g.csr))
+
+
+def test_64_bit_indices_give_the_same() -> None:
+    g = random_graph(30, 80, weighted=True)
+    x = torch.randn(30, 5)
+    wide = g.csr._replace(rowptr=g.csr.rowptr.long(), col=g.csr.col.long(), reverse=g.csr.reverse.long())
+    for a, b in zip(ops.entropy_step(x, wide, 1.0), ops.entropy_step(x, g.csr, 1.0), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_no_tensor_of_edges_times_features_is_made() -> None:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    g = random_graph(40, 600)
+    features, edges = 32, 2 * g.num_edges
+    x = torch.randn(40, features, requires_grad=True)
+    largest = 0
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            nonlocal largest
+            out = func(*args, **(kwargs or {}))
+            for tensor in torch.utils._pytree.tree_leaves(out):
+                if isinstance(tensor, torch.Tensor):
+                    largest = max(largest, tensor.numel())
+            return out
+
+    for backend in ("numba", "torch"):
+        with Watch(), eamp.backend(backend):
+            eamp.entropy_gradient(x, g).square().sum().backward()
+    assert 0 < largest <= max(edges, 3 * x.numel()) < edges * features

@@ -1,0 +1,89 @@
+import networkx as nx
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given
+from problems import graphs, undirected
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Data
+
+import eamp
+
+
+def weights(g: eamp.Graph) -> torch.Tensor:
+    return torch.ones(2 * g.num_edges, dtype=torch.float64) if g.edge_weight is None else g.edge_weight.double()
+
+
+def same(a: eamp.Graph, b: eamp.Graph) -> bool:
+    return a.num_nodes == b.num_nodes and torch.equal(a.edge_index, b.edge_index) and torch.allclose(weights(a), weights(b))
+
+
+@given(graphs())
+def test_all_formats_agree(g: eamp.Graph) -> None:
+    n, edge_index, values = g.num_nodes, g.edge_index, weights(g)
+    coo = torch.sparse_coo_tensor(edge_index, values, (n, n))
+    matrix = sp.coo_matrix((values.numpy(), tuple(edge_index.numpy())), shape=(n, n))
+    network = nx.Graph()
+    network.add_nodes_from(range(n))
+    network.add_weighted_edges_from((int(i), int(j), float(w)) for (i, j), w in zip(edge_index.t(), values, strict=True))
+    formats = {
+        "graph": g,
+        "coo": coo,
+        "csr": coo.to_sparse_csr(),
+        "csc": coo.to_sparse_csc(),
+        "networkx": network,
+        "scipy csr": matrix.tocsr(),
+        "scipy coo": matrix,
+        "scipy array": sp.csr_array(matrix),
+        "data": Data(edge_index=edge_index, edge_weight=g.edge_weight, num_nodes=n),
+        "data adj_t": Data(adj_t=coo.coalesce(), num_nodes=n),
+    }
+    for name, adjacency in formats.items():
+        assert same(eamp.Graph(adjacency), g), name
+    for name, adjacency in {
+        "edge_index": edge_index,
+        "int32": edge_index.int(),
+        "numpy": edge_index.numpy(),
+        "EdgeIndex": EdgeIndex(edge_index, sparse_size=(n, n)),
+        "shuffled": edge_index.flip(1),
+    }.items():
+        weight = g.edge_weight.flip(0) if name == "shuffled" and g.edge_weight is not None else g.edge_weight
+        assert same(eamp.Graph(adjacency, n, edge_weight=weight), g), name
+
+
+def test_networkx_nodes_are_numbered_in_their_own_order() -> None:
+    network = nx.Graph([("b", "a"), ("b", "c")])
+    assert eamp.Graph(network).degree.tolist() == [2.0, 1.0, 1.0]
+    with pytest.raises(eamp.GraphError, match="directed"):
+        eamp.Graph(nx.DiGraph([(0, 1)]))
+
+
+def test_stored_duplicates_in_an_unweighted_matrix_are_one_edge() -> None:
+    edges = torch.cat([undirected((0, 1)), undirected((0, 1))], dim=1)
+    assert eamp.Graph(torch.sparse_coo_tensor(edges, torch.ones(4), (2, 2))).degree.tolist() == [1.0, 1.0]
+
+
+def test_sizes_must_agree() -> None:
+    with pytest.raises(eamp.GraphError, match="square; got 2 x 3"):
+        eamp.Graph(sp.csr_matrix((2, 3)))
+    with pytest.raises(eamp.GraphError, match="num_nodes = 5, but the adjacency has 2 nodes"):
+        eamp.Graph(sp.csr_matrix((2, 2)), num_nodes=5)
+    with pytest.raises(eamp.GraphError, match="two dimensions"):
+        eamp.Graph(torch.zeros(2, 2, 2).to_sparse())
+    with pytest.raises(eamp.GraphError, match="neither edge_index nor adj_t"):
+        eamp.Graph(Data(num_nodes=2))
+
+
+def test_torch_sparse_tensors_are_read_through_their_own_interface() -> None:
+    class SparseTensor:
+        """What eamp uses of torch_sparse.SparseTensor, whose package has wheels for few platforms."""
+
+        def coo(self) -> tuple[torch.Tensor, torch.Tensor, None]:
+            row, col = undirected((0, 1))
+            return row, col, None
+
+        def sizes(self) -> list[int]:
+            return [3, 3]
+
+    SparseTensor.__module__ = "torch_sparse.tensor"
+    assert same(eamp.Graph(SparseTensor()), eamp.Graph(undirected((0, 1)), 3))
