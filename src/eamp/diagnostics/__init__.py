@@ -1,0 +1,27 @@
+"""The diagnosis room: what every layer of a model does to energy, entropy and rank, and what to do about it."""
+
+from eamp.diagnostics.diagnosis import Diagnosis, diagnose, report
+from eamp.diagnostics.energies import laplacian_energy, mean_energy, rayleigh_quotient, relative_energy, rusch_energy
+from eamp.diagnostics.probing import Probe, probe
+from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
+from eamp.diagnostics.spectrum import dead_units, effective_rank, norm, numerical_rank
+
+__all__ = [
+    "Diagnosis",
+    "Probe",
+    "dead_units",
+    "diagnose",
+    "effective_rank",
+    "group_distance_ratio",
+    "laplacian_energy",
+    "mad",
+    "mad_gap",
+    "mean_energy",
+    "norm",
+    "numerical_rank",
+    "probe",
+    "rayleigh_quotient",
+    "relative_energy",
+    "report",
+    "rusch_energy",
+]
