@@ -44,7 +44,7 @@ def grid(rows: int = 10, columns: int = 10, features: int = 1, seed: int = 0) ->
 def csbm(
     nodes: int = 1000,
     classes: int = 5,
-    degree: float = 6.0,
+    degree: float = 4.0,
     homophily: float = 0.8,
     features: int = 64,
     signal: float = 0.25,

@@ -1,0 +1,53 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eamp.data.digests import ARRAYS, FILES, RefusedError, digest_of, verified
+from eamp.data.package_index import MEMBERS
+from eamp.data.planetoid import PARTS, SIZES
+
+
+def test_every_file_that_may_be_read_has_a_digest() -> None:
+    wanted = {f"ind.{name}.{part}" for name in SIZES for part in PARTS} | {"cora.content"}
+    wanted |= {archive.file for archives in MEMBERS.values() for archive in archives}
+    assert wanted == set(FILES)
+    assert set(ARRAYS) == set(SIZES)
+    assert all(len(digest) == 64 and set(digest) <= set("0123456789abcdef") for digest in (*FILES.values(), *ARRAYS.values()))
+
+
+@given(st.binary(min_size=1, max_size=50), st.data())
+def test_one_flipped_bit_is_refused_by_name(content: bytes, draw: st.DataObject) -> None:
+    import hashlib
+
+    bit = draw.draw(st.integers(0, 8 * len(content) - 1))
+    flipped = bytearray(content)
+    flipped[bit // 8] ^= 1 << bit % 8
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(FILES, "ind.cora.x", hashlib.sha256(content).hexdigest())
+        assert verified("ind.cora.x", content) == content
+        with pytest.raises(RefusedError, match=r"ind\.cora\.x is refused: its SHA-256"):
+            verified("ind.cora.x", bytes(flipped))
+
+
+def test_unknown_file_is_refused() -> None:
+    with pytest.raises(RefusedError, match=r"ind\.cora\.z"):
+        verified("ind.cora.z", b"")
+
+
+def test_array_digest_sees_names_types_shapes_and_values_but_not_order_or_byte_order() -> None:
+    a, b = np.arange(6, dtype=np.int32), np.ones(2, dtype=np.float32)
+    digest = digest_of({"a": a, "b": b})
+    assert digest == digest_of({"b": b, "a": a})
+    assert digest == digest_of({"a": a.astype(">i4"), "b": b})
+    assert digest == digest_of({"a": np.repeat(a, 2)[::2], "b": b})
+    others: list[dict[str, np.ndarray[Any, Any]]]
+    others = [{"a": a, "c": b}, {"a": a.astype(np.int64), "b": b}, {"a": a.reshape(2, 3), "b": b}, {"a": a + 1, "b": b}, {"a": a}]
+    assert len({digest, *(digest_of(other) for other in others)}) == 6
+
+
+def test_array_digest_of_empty_and_boolean_arrays() -> None:
+    assert digest_of({"a": np.zeros((2, 0), dtype=np.int32)}) != digest_of({"a": np.zeros((0, 2), dtype=np.int32)})
+    assert digest_of({"a": np.array([True])}) != digest_of({"a": np.array([False])})

@@ -1,0 +1,122 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from eamp.data import load
+from eamp.data.digests import DataError
+from eamp.data.own_graphs import from_npz
+
+NODES = 6
+
+
+def good() -> dict[str, Any]:
+    return {
+        "edge_index": np.array([[0, 1, 2, 3, 4, 5], [1, 0, 3, 2, 5, 4]], dtype=np.int32),
+        "x": np.arange(12, dtype=np.float64).reshape(NODES, 2),
+        "y": np.array([0, 1, 0, 1, 0, -1], dtype=np.int8),
+    }
+
+
+def masks(shape: tuple[int, ...] = (NODES,)) -> dict[str, Any]:
+    result = {}
+    for k, name in enumerate(("train_mask", "val_mask", "test_mask")):
+        result[name] = np.zeros(shape, dtype=bool)
+        result[name][k] = True
+    return result
+
+
+def save(tmp_path: Path, **arrays: Any) -> Path:
+    np.savez(tmp_path / "mine.npz", **arrays)
+    return tmp_path / "mine.npz"
+
+
+def test_arrays_come_back_as_pyg_wants_them(tmp_path: Path) -> None:
+    data = from_npz(save(tmp_path, **good(), **masks(), edge_weight=np.ones(6)))
+    assert data.x.dtype == torch.float32
+    assert data.edge_index.dtype == torch.int64
+    assert data.y.tolist() == [0, 1, 0, 1, 0, -1]
+    assert data.train_mask.tolist() == [True] + [False] * 5
+    assert data.edge_weight.dtype == torch.float32
+    data.x[0, 0] = 5.0  # the tensors own their memory
+
+
+def test_load_by_path_says_where_it_came_from(tmp_path: Path) -> None:
+    path = save(tmp_path, **good(), **masks())
+    for given in (path, str(path)):
+        data = load(given)
+        assert (data.name, data.source, data.split, data.num_classes) == (str(path), "file", "public", 2)
+
+
+def test_split_is_drawn_where_there_are_no_masks(tmp_path: Path) -> None:
+    data = load(save(tmp_path, **good()), split="planetoid:1/1/1")
+    assert [int(data[mask].sum()) for mask in ("train_mask", "val_mask", "test_mask")] == [2, 1, 1]
+    assert not (data.train_mask | data.val_mask | data.test_mask)[5]  # it has no label
+
+
+def test_one_of_several_splits(tmp_path: Path) -> None:
+    several = masks((NODES, 2))
+    several["train_mask"][:, 1] = [False, False, False, True, True, False]
+    path = save(tmp_path, **good(), **several)
+    assert load(path).train_mask.tolist() == [True, False, False, False, False, False]
+    assert load(path, split=1).train_mask.tolist() == [False, False, False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"x": None}, "x missing; there is edge_index, y"),
+        ({"edges": np.zeros(2)}, "unknown array edges"),
+        ({"x": np.zeros(NODES)}, r"x must hold numbers, shape \[nodes, features\]; got \[6\]"),
+        ({"x": np.full((NODES, 1), "a")}, "x must hold numbers"),
+        ({"x": np.array([[0.0]] * 5 + [[np.nan]])}, "x must be finite .* is 5"),
+        ({"x": np.array([[0.0]] * 5 + [[1e300]])}, "x must be finite .* is 5"),
+        ({"edge_index": np.zeros((6, 2), dtype=int)}, "It looks transposed"),
+        ({"edge_index": np.zeros((2, 6))}, "edge_index must hold integers"),
+        ({"edge_index": np.array([[0, 6], [1, 0]])}, r"outside 0 … 5 .* edge 1, \[6, 0\]"),
+        ({"edge_index": np.array([[0, -1], [1, 0]])}, r"outside 0 … 5"),
+        ({"y": np.zeros(5, dtype=int)}, r"shape \[6\]; got \[5\]"),
+        ({"y": np.zeros(NODES)}, "one integer class per node"),
+        ({"y": np.full(NODES, -1)}, "at least one"),
+        ({"y": np.full(NODES, -2)}, "classes from 0"),
+        ({"y": np.array([0, 1, 3, 0, 1, 3])}, "no node of class 2; number the classes 0 … 2"),
+        ({"edge_weight": np.ones(5)}, "one number per edge"),
+        ({"train_mask": np.ones(NODES, dtype=bool)}, "only train_mask there"),
+        (masks((NODES,)) | {"val_mask": np.zeros((NODES, 2), dtype=bool)}, "different shapes"),
+        (masks((NODES,)) | {"val_mask": np.zeros((2, NODES), dtype=bool)}, "val_mask must have shape .* transposed"),
+        (masks((NODES,)) | {"val_mask": np.array([0, 1, 2, 3, 4, 5])}, "Node ids are not a mask"),
+    ],
+)
+def test_wrong_arrays_are_told_with_the_file_and_what_is_expected(tmp_path: Path, change: dict[str, Any], complaint: str) -> None:
+    arrays = {name: array for name, array in (good() | change).items() if array is not None}
+    path = save(tmp_path, **arrays)
+    with pytest.raises(DataError, match=complaint) as caught:
+        from_npz(path)
+    assert str(path) in str(caught.value)
+
+
+def test_pickled_objects_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"mine\.npz cannot be read as an \.npz of plain arrays"):
+        from_npz(save(tmp_path, **good(), train_mask=np.array([{}], dtype=object)))
+
+
+def test_program_under_the_name_of_a_graph_is_not_run(tmp_path: Path, evil: tuple[bytes, Path]) -> None:
+    content, trace = evil
+    (tmp_path / "mine.npz").write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read"):
+        from_npz(tmp_path / "mine.npz")
+    assert not trace.exists()
+
+
+def test_truncated_missing_or_single_arrays_are_told(tmp_path: Path) -> None:
+    path = save(tmp_path, **good())
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(DataError, match="cannot be read"):
+        from_npz(path)
+    with pytest.raises(DataError, match="there is no file"):
+        from_npz(tmp_path / "other.npz")
+    np.save(tmp_path / "single.npy", np.zeros(3))
+    with pytest.raises(DataError, match="single array"):
+        from_npz(tmp_path / "single.npy")
