@@ -1,5 +1,7 @@
 """Layers and models."""
 
+from eamp.nn.acmp import ACMP
+from eamp.nn.egnn import EGNN
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.g2 import G2
 from eamp.nn.gcn import GCN
@@ -13,6 +15,8 @@ from eamp.nn.residual_gcn import ResidualGCN
 from eamp.nn.wrapping import unwrap, wrap
 
 __all__ = [
+    "ACMP",
+    "EGNN",
     "G2",
     "GCN",
     "GCNII",
