@@ -1,3 +1,4 @@
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath
@@ -101,6 +102,16 @@ def test_part_of_a_killed_process_is_ignored(cached: cache.Cached) -> None:
     assert cache.read("cora") is not None
     (cache.cache_folder() / "cora.npz").unlink()
     assert cache.read("cora") is None
+
+
+def test_old_parts_are_swept_and_young_ones_left(cached: cache.Cached) -> None:
+    cache.cache_folder().mkdir()
+    old, young = cache.cache_folder() / ".cora-1.part", cache.cache_folder() / ".cora-2.part"
+    old.touch()
+    young.touch()
+    os.utime(old, (0, 0))
+    cache.write("cora", cached)
+    assert (old.exists(), young.exists()) == (False, True)
 
 
 def test_many_at_once_never_see_a_part(cached: cache.Cached) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
+import time
 import uuid
 import warnings
 from pathlib import Path
@@ -70,6 +72,7 @@ def write(name: str, cached: Cached) -> None:
     part = path.with_name(f".{name}-{uuid.uuid4().hex}.part")  # the same folder, so that the last step is one rename
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path.parent)
         try:
             with part.open("xb") as file:
                 np.savez_compressed(file, allow_pickle=False, source=np.array(cached.source), **cached.arrays._asdict())
@@ -80,3 +83,11 @@ def write(name: str, cached: Cached) -> None:
             part.unlink(missing_ok=True)
     except OSError as error:
         warnings.warn(f"{name} could not be kept in {path.parent} ({error}); it will be fetched again.", DataWarning, stacklevel=2)
+
+
+def sweep(folder: Path) -> None:
+    """Remove parts that killed processes left behind; a part younger than a day may still be somebody's."""
+    for part in folder.glob(".*.part"):
+        with contextlib.suppress(OSError):  # another process may sweep too
+            if part.stat().st_mtime < time.time() - 24 * 3600:
+                part.unlink()
