@@ -11,23 +11,27 @@ from eamp.nn.noisy_nodes import NoisyNodes
 from problems import irregular_graph
 
 
-class Echo(Module):
-    """Two columns of zeros as logits, and its input as its guess of the noise."""
+class Subtract(Module):
+    """Two columns of zeros as logits, and as its guess of the noise whatever is not ``clean`` in its input, over ``scale``."""
 
-    def reset_parameters(self) -> None: ...
+    def __init__(self, clean: Tensor, scale: float) -> None:
+        super().__init__()
+        self.clean, self.scale = clean, scale
 
     def forward(self, x: Tensor, edge_index: eamp.Graph) -> Tensor:
-        return torch.cat([torch.zeros_like(x[:, :2]), x], 1)
+        return torch.cat([torch.zeros_like(x[:, :2]), (x - self.clean) / self.scale], 1)
 
 
-def test_loss_compares_the_guess_with_the_noise() -> None:
-    graph, x = irregular_graph(), torch.zeros(10, 5)
-    right = NoisyNodes(Echo(), 2, noise=1.0)
+@pytest.mark.parametrize("size", [0.01, 1.0, 50.0])
+def test_loss_compares_the_guess_with_the_noise(size: float) -> None:
+    """Features of ±size have that root mean square."""
+    graph, x = irregular_graph(), size * torch.ones(10, 4) * torch.tensor([1.0, -1.0, 1.0, -1.0])
+    right = NoisyNodes(Subtract(x, 0.3 * size), 2, noise=0.3)
     right(x, graph)
-    assert float(right.auxiliary_loss()) == 0.0
-    wrong = NoisyNodes(Echo(), 2, noise=1.0, weight=0.5)
-    wrong(x + 3.0, graph)
-    assert float(wrong.auxiliary_loss()) == pytest.approx(0.5 * 9.0, rel=1e-5)
+    assert float(right.auxiliary_loss()) < 1e-10
+    wrong = NoisyNodes(Subtract(x - 3 * 0.3 * size, 0.3 * size), 2, noise=0.3, weight=0.5)  # each guess is 3 too high
+    wrong(x, graph)
+    assert float(wrong.auxiliary_loss()) == pytest.approx(0.5 * 9.0, rel=1e-4)
 
 
 def test_no_noise_in_evaluation() -> None:

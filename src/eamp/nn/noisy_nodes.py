@@ -17,9 +17,11 @@ class NoisyNodes(Module):
     Beyond" <https://arxiv.org/abs/2106.07971>`_ (Godwin et al., 2022).
 
     .. math::
-        (\mathbf{Y}, \hat{\boldsymbol{\varepsilon}}) = \mathrm{model}(\mathbf{X} + \sigma \boldsymbol{\varepsilon}), \qquad
+        (\mathbf{Y}, \hat{\boldsymbol{\varepsilon}}) = \mathrm{model}(\mathbf{X} + \sigma \, r \, \boldsymbol{\varepsilon}), \qquad
         \boldsymbol{\varepsilon} \sim \mathcal{N}(0, 1), \qquad
         \mathcal{L}_\mathrm{aux} = w \cdot \mathrm{mean} \, (\hat{\boldsymbol{\varepsilon}} - \boldsymbol{\varepsilon})^2
+
+    with :math:`r` the root mean square of all features, so that :math:`\sigma` means the same for features of any scale.
 
     A node can only tell its own noise from an embedding that has kept it apart from its neighbours, so the loss holds against
     oversmoothing. In evaluation there is no noise.
@@ -29,7 +31,7 @@ class NoisyNodes(Module):
     Args:
         model: a model with ``out_channels + in_channels`` outputs: first the logits, then its guess of the noise on every input feature.
         out_channels: how many of the outputs are logits.
-        noise: :math:`\sigma`.
+        noise: :math:`\sigma`, the size of the noise in relation to that of the features.
         weight: :math:`w`.
 
     Shapes:
@@ -61,7 +63,7 @@ class NoisyNodes(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node; in training, from disturbed features."""
         noise = torch.randn_like(x) if self.training else None
-        out = self.model(x if noise is None else x + self.noise * noise, edge_index)
+        out = self.model(x if noise is None else x + self.noise * x.detach().square().mean().sqrt() * noise, edge_index)
         if out.size(1) != self.out_channels + x.size(1):
             raise ValueError(
                 f"NoisyNodes needs a model with out_channels + in_channels = {self.out_channels} + {x.size(1)} outputs, the logits and a "
