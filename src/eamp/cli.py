@@ -1,0 +1,122 @@
+"""The command line: ``eamp bench · cite · data · diagnose``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+import eamp
+
+Runner = Callable[[Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the value is the exit status."""
+    parser, runners = build()
+    options = parser.parse_args(arguments)
+    return runners[options.subcommand](options[options.subcommand])
+
+
+def build() -> tuple[ArgumentParser, dict[str, Runner]]:
+    """The parser, and what each command runs. Nothing heavy is imported before its command is chosen."""
+    parser = ArgumentParser(prog="eamp", description="Entropy-aware message passing in graph neural networks.", version=eamp.__version__)
+    commands = parser.add_subcommands()
+    runners: dict[str, Runner] = {}
+
+    def command(name: str, run: Runner, about: str) -> ArgumentParser:
+        sub = ArgumentParser(description=about)
+        commands.add_subcommand(name, sub, help=about)
+        runners[name] = run
+        return sub
+
+    sub = command("bench", bench, "Time the entropy step beside what one would use instead, in one run.")
+    sub.add_argument("--output", type=Path | None, default=None, help="write the figures to this JSON file, too")
+    sub.add_argument("--quick", action="store_true", help="small graphs only, a few seconds")
+
+    sub = command("cite", cite, "Print the BibTeX of what you used.")
+    sub.add_argument("names", nargs="*", help="models or keys; the paper behind eamp comes always")
+
+    sub = command("data", data, "List, fetch or check datasets.")
+    sub.add_argument("action", choices=["list", "get", "check"])
+    sub.add_argument("names", nargs="*", help="datasets; all of the fetched ones when left out")
+    sub.add_argument("--folder", type=Path | None, default=None, help="a folder that holds the raw files")
+
+    sub = command("diagnose", diagnose, "Build a model, run it once on a dataset, and say what its layers do to the embedding.")
+    sub.add_argument("--model", default="gcn", help="a model, as in `eamp cite`")
+    sub.add_argument("--data", default="grid:10x10", help="a dataset, as in `eamp data list`")
+    sub.add_argument("--depth", type=int, default=64, help="number of layers")
+    sub.add_argument("--width", type=int, default=64, help="hidden channels")
+    sub.add_argument("--entropy", type=dict[str, Any] | None, default=None, help='the entropy step, as in {"weight": 10, "temperature": 1}')
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--output", type=Path | None, default=None, help="save words, table and charts in this folder")
+    return parser, runners
+
+
+def bench(options: Namespace) -> int:
+    """``eamp bench``."""
+    from eamp.benchmarks.report import run
+
+    run(options.output, quick=options.quick)
+    return 0
+
+
+def cite(options: Namespace) -> int:
+    """``eamp cite``."""
+    from eamp.citations import cite
+
+    print(cite(*options.names))
+    return 0
+
+
+def data(options: Namespace) -> int:
+    """``eamp data``."""
+    from eamp.data import DataError, available, check, get
+
+    if options.action == "list":
+        print("\n".join(map(str, available())))
+        return 0
+    names = options.names or [entry.name for entry in available() if entry.cached is not None]
+    try:
+        if options.action == "get":
+            for name in names:
+                print(get(name, folder=options.folder))
+            return 0
+        results = [check(name) for name in names]
+    except DataError as error:
+        return fail(error)
+    print("\n".join(map(str, results)))
+    return 0 if all(result.ok for result in results) else 1
+
+
+def diagnose(options: Namespace) -> int:
+    """``eamp diagnose``."""
+    import torch
+
+    from eamp.data import DataError, load
+    from eamp.diagnostics import report
+    from eamp.nn.models import MODELS
+
+    if options.model not in MODELS:
+        return fail(f"no model named {options.model!r}; there are {', '.join(MODELS)}.")
+    try:
+        graph = load(options.data)
+    except DataError as error:
+        return fail(error)
+    torch.manual_seed(options.seed)
+    model = MODELS[options.model](graph.num_features, options.width, graph.num_classes, options.depth, entropy=options.entropy)
+    report(model, (graph.x, graph.edge_index), folder=options.output)
+    return 0
+
+
+def fail(message: object) -> int:
+    """Say what went wrong on standard error."""
+    print(f"eamp: {message}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
