@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 STABLE_GAIN = 1.0
 # How far above the threshold to start: at it the step only just makes up for what the layer takes away.
 MARGIN = 1.5
-# An energy within this factor of T is one that the entropy step holds there.
-HELD = 3.0
+# Energies that stay within this factor of T over the last quarter of the layers are held there by the entropy step; on a grid
+# with λ = 10 they settle at 3.3 T.
+HELD = 10.0
 
 REMEDIES: dict[str, tuple[str, ...]] = {
     "smoothing": (
@@ -71,14 +72,14 @@ def entropy_advice(finding: Finding, table: pd.DataFrame, model: Module, mean_de
     weight = min((float(layer.weight) for layer in layers if not callable(layer.weight)), default=0.0)
     needed = needed_weight(finding, table, weight, mean_degree)
     if math.isnan(needed):
-        return ["Nodes are alike from the first layer on: look at the input features, and at whether they were normalised away."]
+        alike = "Nodes are alike from the first layer on: look at the input features, and at whether they were normalised away."
+        return [alike] if finding.layer == 1 else []
     energy, width = table["energy"].iloc[0], table["width"].iloc[finding.layer - 1]
+    deep = table["energy"].iloc[-max(len(table) // 4, 2) :]
     for layer in layers:
         target = layer.options["temperature"]
-        if not isinstance(target, str) and target / HELD < table["energy"].iloc[-1] < target * HELD:
-            return [
-                f"The entropy step holds the energy at T = {short(target)}, where you asked it to: raise T, say to the first layer's {energy:.2g}."
-            ]
+        if not isinstance(target, str) and deep.between(target / HELD, target * HELD).all():
+            return [f"The entropy step holds the energy at its T = {short(target)}: raise T, say to the first layer's {energy:.2g}."]
     start = MARGIN * needed
     bare = "eamp.unwrap(model)" if layers else "model"
     gain = step_gain(start, mean_degree, width)

@@ -65,8 +65,8 @@ def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
     Example:
         >>> import torch
         >>> pair = torch.tensor([[0, 1], [1, 0]])
-        >>> laplacian_energy(torch.tensor([[0.0], [2.0]]), pair)          # (2/√2)²
-        tensor(2., dtype=torch.float64)
+        >>> laplacian_energy(torch.tensor([[0.0], [3.0]]), pair)          # (3/√2)²
+        tensor(4.5000, dtype=torch.float64)
     """
     csr, _, _ = prepare(x, graph)
     return ops.squared_differences(degree_scaled(x.double(), csr.degree), csr).sum() / 2

@@ -62,13 +62,15 @@ class Finding:
 def findings(table: pd.DataFrame) -> tuple[Finding, ...]:
     """Everything that goes wrong, the most telling first; empty for a healthy model.
 
-    Smoothing comes before shrinking and in place of a loss of rank, because it brings both about; dead units count if they come before it.
+    Smoothing comes before shrinking and in place of a loss of rank, because it brings both about. Dead units count unless they
+    follow either: alike nodes are switched off together, and what has shrunk to nothing is zero.
     """
     exploding, dead, smoothing = find_exploding(table), find_dead(table), find_smoothing(table)
-    if smoothing and dead and dead.layer >= smoothing.layer:
+    shrinking = find_shrinking(table, alone=smoothing is None)
+    if dead and any(cause and cause.layer < dead.layer for cause in (smoothing, shrinking)):
         dead = None
     rank = None if smoothing else find_rank_loss(table)
-    later = sorted((f for f in (rank, find_shrinking(table, alone=smoothing is None)) if f), key=lambda finding: finding.layer)
+    later = sorted((f for f in (rank, shrinking) if f), key=lambda finding: finding.layer)
     return tuple(finding for finding in (exploding, dead, smoothing, *later) if finding)
 
 

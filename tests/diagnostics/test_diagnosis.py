@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import io
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import BatchNorm1d, Module
+from torch_geometric.data import Data
+from torch_geometric.nn import GCN, SAGEConv
+
+import eamp
+from diagnostics.stacks import Apply, Stack, average, features, grid, rotate, scale
+from eamp.diagnostics import report
+from eamp.diagnostics.advice import needed_weight, step_gain
+from eamp.diagnostics.verdict import Finding
+
+
+def deep_gcn(seed: int = 0) -> GCN:
+    torch.manual_seed(seed)
+    return GCN(64, 256, 64)
+
+
+def test_words_name_the_kind_the_layer_the_numbers_and_a_remedy() -> None:
+    diagnosis = eamp.diagnose(deep_gcn(), (features(64), grid()))
+    text = str(diagnosis)
+    assert text.startswith(f"Oversmoothing from layer {diagnosis.layer} of 64 on: neighbours become alike")
+    assert "Shrinking from layer" in text
+    assert "eamp.wrap(model, weight=" in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert len(diagnosis.table) == 64
+    assert repr(diagnosis) == f"Diagnosis(kind='smoothing', layer={diagnosis.layer}, num_layers=64)"
+    assert "Oversmoothing" in diagnosis._repr_html_()
+
+
+def test_shrinking_is_not_called_oversmoothing() -> None:
+    text = str(eamp.diagnose(Stack(*(Apply(scale(0.3)) for _ in range(12))), (features(), grid())))
+    assert text.startswith("Shrinking from layer 5 of 12 on")
+    assert "Oversmoothing" not in text
+    assert "eamp.wrap" not in text
+
+
+def test_a_healthy_model_gets_no_advice() -> None:
+    diagnosis = eamp.diagnose(Stack(Apply(rotate), Apply(rotate)), (features(), grid()))
+    assert diagnosis.advice == ()
+    assert str(diagnosis).startswith("Healthy: over 2 layers the scale-free energy between")
+
+
+def test_the_advice_cures() -> None:
+    data = (features(64), grid())
+    advice = eamp.diagnose(deep_gcn(), data).advice[0]
+    weight, temperature = re.findall(r"(?:weight|temperature)=([\d.e+-]+)", advice)
+    cured = eamp.diagnose(eamp.wrap(deep_gcn(), weight=float(weight), temperature=float(temperature)), data)
+    assert cured.kind == "healthy"
+
+
+def test_a_step_that_is_too_weak_is_told_how_strong_it_must_be() -> None:
+    diagnosis = eamp.diagnose(eamp.wrap(deep_gcn(), weight=1.0, temperature=1.0), (features(64), grid()))
+    assert "Your λ = 1 is too small" in diagnosis.advice[0]
+    assert "eamp.unwrap(model)" in diagnosis.advice[0]
+
+
+def test_a_temperature_that_is_too_low_is_told_to_rise() -> None:
+    diagnosis = eamp.diagnose(eamp.wrap(deep_gcn(), weight=10.0, temperature=1e-6), (features(64), grid()))
+    assert "raise T" in diagnosis.advice[0]
+
+
+def test_a_strong_step_is_said_to_sharpen() -> None:
+    diagnosis = eamp.diagnose(eamp.wrap(deep_gcn(), weight=10.0, temperature=1.0), (features(64), grid()))
+    assert "more often opposite than alike" in str(diagnosis)
+
+
+def test_a_step_that_may_explode_is_named() -> None:
+    model = eamp.wrap(Stack(*(Apply(scale(3.0)) for _ in range(12))), weight=50.0, temperature=1.0)
+    diagnosis = eamp.diagnose(model, (features(), grid()))
+    assert diagnosis.kind == "exploding"
+    assert "The entropy step has a gain" in diagnosis.advice[0]
+
+
+def test_nodes_that_are_alike_from_the_start_are_the_input_s_fault() -> None:
+    diagnosis = eamp.diagnose(Stack(Apply(rotate), Apply(rotate)), (torch.ones(100, 8), grid()))
+    assert (diagnosis.kind, diagnosis.layer) == ("smoothing", 1)
+    assert "input features" in diagnosis.advice[0]
+
+
+def test_needed_weight_by_hand() -> None:
+    # Energy falls to 1/16 in two layers: differences to 1/2 in each, so the gain has to be 1. With k = 4, F = 64: 2λ/4 = 1.
+    table = pd.DataFrame({"energy": [16.0, 4.0, 1.0], "width": [64] * 3})
+    finding = Finding("smoothing", 3, 3, "")
+    assert needed_weight(finding, table, 0.0, 4.0) == pytest.approx(2)
+    # If a step of gain 1 was already at work, the layers alone take differences to 1/4, and the gain has to be 3.
+    assert step_gain(2.0, 4.0, 64) == pytest.approx(1)
+    assert needed_weight(finding, table, 2.0, 4.0) == pytest.approx(6)
+    assert math.isnan(needed_weight(Finding("smoothing", 1, 1, ""), table, 0.0, 4.0))
+
+
+class Named(Module):
+    """Takes its arguments under names of its own order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = Apply(rotate)
+
+    def forward(self, edge_index: Tensor, x: Tensor, missing: None = None) -> Tensor:
+        return self.layer(x, edge_index)
+
+
+class TakesData(Named):
+    def forward(self, data: Data) -> Tensor:  # type: ignore[override]  # another signature is the point
+        return self.layer(data.x, data.edge_index)
+
+
+@pytest.mark.parametrize("model", [GCN(32, 8, 2), Named(), TakesData()])
+def test_data_is_passed_as_the_model_takes_it(model: Module) -> None:
+    diagnosis = eamp.diagnose(model, Data(features(), grid(), y=torch.zeros(100)))
+    assert diagnosis.kind == "healthy"
+
+
+def test_how_to_run_can_be_said() -> None:
+    def run(model: Any, data: Any) -> Any:
+        return model(data["edges"], data["nodes"])
+
+    assert eamp.diagnose(Named(), {"nodes": features(), "edges": grid()}, run=run).kind == "healthy"
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model = GCN(32, 8, 3, norm="batch_norm", dropout=0.5)
+    model.convs[1].eval()
+    norm = next(m for m in model.modules() if isinstance(m, BatchNorm1d))
+    before = norm.running_mean
+    assert before is not None
+    before = before.clone()
+    diagnosis = eamp.diagnose(model, (features(), grid()))
+    again = eamp.diagnose(model, (features(), grid()))
+    assert model.training
+    assert model.convs[0].training
+    assert not model.convs[1].training
+    assert torch.equal(before, norm.running_mean)  # type: ignore[arg-type]  # a tensor, as above
+    pd.testing.assert_frame_equal(diagnosis.table, again.table)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be measured on a graph")
+def test_no_graph_no_verdict() -> None:
+    with pytest.raises(ValueError, match="no verdict"):
+        eamp.diagnose(SAGEConv((32, 32), 8), ((features(), features()[:10]), torch.tensor([[50, 60], [0, 1]])))
+
+
+def test_report_writes_and_saves(tmp_path: Path) -> None:
+    model = Stack(*(Apply(average) for _ in range(40)))
+    stream = io.StringIO()
+    diagnosis = report(model, (features(), grid()), tmp_path / "out", stream=stream)
+    assert stream.getvalue() == f"{diagnosis}\n"
+    assert (tmp_path / "out" / "diagnosis.txt").read_text(encoding="utf-8") == f"{diagnosis}\n"
+    saved = pd.read_csv(tmp_path / "out" / "layers.csv")
+    assert saved["layer"].tolist() == list(range(1, 41))
+    assert "<svg" in (tmp_path / "out" / "layers.svg").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "layers.html").read_text(encoding="utf-8")
+    assert "<script src=" not in page  # opens without a network

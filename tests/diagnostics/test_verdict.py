@@ -1,0 +1,185 @@
+"""Models that go wrong in one known way, and the verdict on each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.nn import GCN, GraphSAGE
+
+import eamp
+from diagnostics.stacks import Apply, Stack, average, features, flatten, grid, rotate, scale, star_of_stars
+from eamp.diagnostics.verdict import DEAD, SMOOTHED, findings
+from eamp.nn.propagation import gcn_propagate
+
+Step = Callable[[Tensor, Any], Tensor]
+
+
+def stack(step: Step, depth: int = 30) -> Stack:
+    return Stack(*(Apply(step) for _ in range(depth)))
+
+
+def kinds(model: Module, x: Tensor | None = None, edge_index: Any = None) -> list[str]:
+    diagnosis = eamp.diagnose(model, (features() if x is None else x, grid() if edge_index is None else edge_index))
+    return [finding.kind for finding in diagnosis.findings]
+
+
+def test_averaging_at_constant_norm_is_smoothing_and_nothing_else() -> None:
+    assert kinds(stack(average, 40)) == ["smoothing"]
+
+
+def test_averaging_that_also_shrinks_is_smoothing_first() -> None:
+    assert kinds(stack(lambda x, e: 0.5 * average(x, e), 40)) == ["smoothing", "shrinking"]
+
+
+def test_graph_convolution_is_smoothing_on_an_irregular_graph_too() -> None:
+    graph = star_of_stars()
+    assert kinds(stack(gcn_propagate), torch.randn(graph.num_nodes, 8), graph)[0] == "smoothing"
+
+
+def test_scaling_down_is_shrinking_and_not_smoothing() -> None:
+    assert kinds(stack(scale(0.3), 12)) == ["shrinking"]
+
+
+def test_shrinking_to_nothing_is_shrinking() -> None:
+    assert kinds(stack(scale(1e-8), 12)) == ["shrinking"]  # zero in float32 from the sixth layer on
+
+
+def test_losing_directions_at_constant_energy_is_loss_of_rank() -> None:
+    assert kinds(stack(flatten, 20)) == ["rank loss"]
+
+
+def test_rotations_are_healthy() -> None:
+    diagnosis = eamp.diagnose(stack(rotate), (features(), grid()))
+    assert diagnosis.kind == "healthy"
+    assert diagnosis.layer is None
+    assert diagnosis.findings == ()
+
+
+def test_one_layer_is_no_trend() -> None:
+    assert kinds(stack(scale(1e-5), 1)) == []
+
+
+@pytest.mark.parametrize("factor", [3.0, 1e8])
+def test_scaling_up_is_exploding(factor: float) -> None:
+    assert kinds(stack(scale(factor), 20)) == ["exploding"]
+
+
+def test_not_a_number_is_exploding_where_it_first_appears() -> None:
+    layers = [Apply(rotate), Apply(rotate), Apply(scale(math.nan)), Apply(rotate)]
+    diagnosis = eamp.diagnose(Stack(*layers), (features(), grid()))
+    assert (diagnosis.kind, diagnosis.layer) == ("exploding", 3)
+
+
+def test_small_features_that_grow_to_order_one_do_not_explode() -> None:
+    assert kinds(Stack(Apply(scale(1.0)), Apply(scale(2000.0)), Apply(rotate)), 1e-3 * features()) == []
+
+
+def dying(share: float, **options: Any) -> GCN:
+    torch.manual_seed(0)
+    model = GCN(32, 64, 5, **options)
+    with torch.no_grad():
+        model.convs[1].bias[: int(share * 64)] = -100.0
+    return model
+
+
+def test_units_behind_a_relu_that_never_fire_are_dead() -> None:
+    diagnosis = eamp.diagnose(dying(0.9), (features(), grid()))
+    assert (diagnosis.kind, diagnosis.layer) == ("dead units", 2)
+
+
+def test_a_network_that_has_died_altogether_is_dead() -> None:
+    diagnosis = eamp.diagnose(dying(1.0), (features(), grid()))
+    assert (diagnosis.kind, diagnosis.layer) == ("dead units", 2)
+
+
+def test_the_same_biases_without_a_relu_kill_nothing() -> None:
+    assert "dead units" not in kinds(dying(0.9, act="tanh"))
+
+
+def test_input_features_that_are_zero_everywhere_are_not_dead_units() -> None:
+    x = features()
+    x[:, 4:] = 0
+    assert kinds(Stack(Apply(rotate), Apply(rotate)), x) == []
+    assert kinds(Stack(Apply(scale(1.0))), x) == ["dead units"]  # but those of a layer's output are
+
+
+@pytest.mark.parametrize("width", [1, 64])
+def test_an_untrained_deep_gcn_smooths_and_shrinks(width: int) -> None:
+    torch.manual_seed(0)
+    x = torch.rand(100, 1) if width == 1 else features(width)
+    assert kinds(GCN(width, 256, 64), x) == ["smoothing", "shrinking"]
+
+
+@pytest.mark.parametrize("width", [1, 64])
+def test_the_same_with_a_strong_entropy_step_is_healthy(width: int) -> None:
+    torch.manual_seed(0)
+    x = torch.rand(100, 1) if width == 1 else features(width)
+    assert kinds(eamp.wrap(GCN(width, 256, 64), weight=10, temperature=1), x) == []
+
+
+def test_the_same_with_the_entropy_step_below_its_threshold_is_not() -> None:
+    torch.manual_seed(0)
+    assert kinds(eamp.wrap(GCN(64, 256, 64), weight=1, temperature=1), features(64))[0] == "smoothing"
+
+
+def test_an_untrained_deep_sage_smooths_without_shrinking() -> None:
+    torch.manual_seed(0)
+    assert kinds(GraphSAGE(32, 64, 32)) == ["smoothing"]
+
+
+def test_an_untrained_shallow_gcn_is_healthy() -> None:
+    torch.manual_seed(0)
+    assert kinds(GCN(32, 64, 2, out_channels=7)) == []
+
+
+def test_a_narrow_output_layer_is_no_loss_of_rank() -> None:
+    narrow = Apply(lambda x, e: x[:, :1])
+    assert kinds(Stack(Apply(rotate), Apply(rotate), narrow)) == []
+
+
+# --- On tables, where every number can be set ------------------------------------------------------------------------
+
+
+def table(**columns: list[float]) -> pd.DataFrame:
+    depth = len(next(iter(columns.values())))
+    healthy = {"relative_energy": 0.5, "rayleigh_quotient": 0.5, "norm": 1.0, "effective_rank": 20.0, "dead_units": 0.0, "dead_inputs": 0.0}
+    return pd.DataFrame({"nodes": [100] * depth, "width": [64] * depth} | {k: [v] * depth for k, v in healthy.items()} | columns)
+
+
+def test_a_u_curve_names_the_layers_of_its_valley() -> None:
+    (found,) = findings(table(relative_energy=[0.5, 0.1, SMOOTHED / 2, SMOOTHED / 9, SMOOTHED / 2, 0.1, 0.5]))
+    assert (found.kind, found.layer, found.last) == ("smoothing", 3, 5)
+    assert "1.1e-4 at layer 4" in found.words
+
+
+def test_either_scale_free_energy_will_do() -> None:
+    (found,) = findings(table(rayleigh_quotient=[0.5, 1e-4]))
+    assert found.kind == "smoothing"
+
+
+def test_a_moderate_fall_is_not_collapse() -> None:
+    assert findings(table(relative_energy=[0.5, 0.1, 0.02], norm=[1.0, 0.1, 0.02], effective_rank=[20.0, 8.0, 3.0])) == ()
+
+
+def test_half_of_the_units_dead_says_nothing() -> None:
+    assert findings(table(dead_inputs=[0.0, 0.5, 0.6])) == ()
+
+
+def test_dead_units_that_follow_smoothing_are_its_consequence() -> None:
+    after = findings(table(relative_energy=[1e-4, 1e-4, 1e-4], dead_inputs=[0.0, 0.5, DEAD]))
+    before = findings(table(relative_energy=[0.5, 0.5, 1e-4], dead_inputs=[0.0, DEAD, DEAD]))
+    assert [f.kind for f in after] == ["smoothing"]
+    assert [f.kind for f in before] == ["dead units", "smoothing"]
+
+
+def test_loss_of_rank_and_shrinking_come_in_the_order_they_set_in() -> None:
+    rank, norm = [20.0, 20.0, 1.0, 1.0], [1.0, 1e-3, 1e-3, 1e-3]
+    assert [f.kind for f in findings(table(effective_rank=rank, norm=norm))] == ["shrinking", "rank loss"]
+    assert [f.kind for f in findings(table(effective_rank=rank, norm=[1.0, 1.0, 1.0, 1e-3]))] == ["rank loss", "shrinking"]
