@@ -21,11 +21,12 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 # Scale-free energy at which neighbours count as alike. They then differ by sqrt(2 · 1e-3), under 5 % of their length.
 SMOOTHED = 1e-3
-# It is also smoothing if the energy fell this much since the first layer, and is low: healthy models stay within a factor of 15.
-SMOOTHED_FALL, SMOOTHED_AFTER_FALL = 1 / 30, 1e-2
+# It is also smoothing if the energy fell this much since the first layer, and is low: in trained models that work it falls up to
+# fifteenfold, and averaging noise on a grid, where slow waves die last, takes it twenty layers to get here.
+SMOOTHED_FALL, SMOOTHED_AFTER_FALL = 1 / 20, 2e-2
 
 # Norm below this share of the first layer's. Energies, being quadratic, are then a ten-thousandth of what they were, and
-# gradients come back through the same factors; healthy models stay within a factor of 10 downwards.
+# gradients come back through the same factors; trained models that work hardly shrink at all.
 SHRUNK = 1e-2
 
 # Norm above this multiple of the first layer's, and large in itself: small input features (word counts divided by their
