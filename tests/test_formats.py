@@ -3,11 +3,11 @@ import pytest
 import scipy.sparse as sp
 import torch
 from hypothesis import given
-from problems import graphs, undirected
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 import eamp
+from problems import graphs, undirected
 
 
 def weights(g: eamp.Graph) -> torch.Tensor:

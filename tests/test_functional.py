@@ -4,12 +4,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import PROBLEMS, Problem, irregular_graph, problems, random_graph, undirected
 from torch.autograd import gradcheck, gradgradcheck
 
 import eamp
 from eamp.functional import Variant
 from eamp.ops import reference
+from problems import PROBLEMS, Problem, irregular_graph, problems, random_graph, undirected
 
 BACKENDS = ["numba", "torch", "reference"]
 temperatures = st.floats(0.2, 5.0)

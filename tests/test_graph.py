@@ -3,11 +3,11 @@ import dataclasses
 
 import pytest
 import torch
-from problems import PROBLEMS, undirected
 from torch_geometric.data import Batch, Data
 
 import eamp
 from eamp.graph import INT32_MAX
+from problems import PROBLEMS, undirected
 
 
 def test_neighbours_are_sorted_and_reverse_points_at_the_opposite_edge() -> None:

@@ -1,20 +1,19 @@
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
-from problems import random_graph, undirected
 
 import eamp
 from eamp import graph as graph_module
 from eamp.memo import _remembered, as_graph
+from problems import random_graph, undirected
 
 
 @pytest.fixture
-def conversions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def conversions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows by one with every conversion."""
     counted: list[int] = []
     build = graph_module.build_csr
@@ -24,7 +23,7 @@ def conversions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         return build(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(graph_module, "build_csr", counting)
-    yield counted
+    return counted
 
 
 def test_the_same_tensor_is_converted_once(conversions: list[int]) -> None:

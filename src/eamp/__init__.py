@@ -39,7 +39,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-_ROOMS = ("data", "diagnostics", "diffusion", "functional", "graph", "nn", "ops")
+_ROOMS = ("data", "diagnostics", "diffusion", "experiments", "functional", "graph", "nn", "ops", "training")
 
 
 def __getattr__(name: str) -> Any:

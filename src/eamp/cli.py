@@ -1,4 +1,4 @@
-"""The command line: ``eamp bench · cite · data · diagnose``."""
+"""The command line: ``eamp train · diagnose · bench · data · cite``."""
 
 from __future__ import annotations
 
@@ -45,15 +45,44 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
     sub.add_argument("names", nargs="*", help="datasets; all of the fetched ones when left out")
     sub.add_argument("--folder", type=Path | None, default=None, help="a folder that holds the raw files")
 
+    sub = command("train", train, "Train a model on a dataset over several seeds, and say how accurate it is under which protocol.")
+    add_model(sub, depth=4)
+    sub.add_argument("--protocol", choices=["paper", "standard"], default="standard", help="how to train and which epoch counts")
+    sub.add_argument("--changes", type=dict[str, Any] | None, default=None, help='changes to the protocol, as in {"conv_decay": 0.01}')
+    sub.add_argument("--normalize_features", action="store_true", help="divide every node's features by their sum")
+    sub.add_argument("--seeds", type=int, default=1, help="train with seeds seed, seed + 1, ...")
+    sub.add_argument("--output", type=Path | None, default=None, help="a folder for checkpoints, to go on from, and results")
+
     sub = command("diagnose", diagnose, "Build a model, run it once on a dataset, and say what its layers do to the embedding.")
-    sub.add_argument("--model", default="gcn", help="a model, as in `eamp cite`")
-    sub.add_argument("--data", default="grid:10x10", help="a dataset, as in `eamp data list`")
-    sub.add_argument("--depth", type=int, default=64, help="number of layers")
-    sub.add_argument("--width", type=int, default=64, help="hidden channels")
-    sub.add_argument("--entropy", type=dict[str, Any] | None, default=None, help='the entropy step, as in {"weight": 10, "temperature": 1}')
-    sub.add_argument("--seed", type=int, default=0)
+    add_model(sub, depth=64)
     sub.add_argument("--output", type=Path | None, default=None, help="save words, table and charts in this folder")
     return parser, runners
+
+
+def add_model(parser: ArgumentParser, depth: int) -> None:
+    """The options that choose a model and a graph."""
+    parser.add_argument("--model", default="gcn", help="gcn, entropic-gcn, pairnorm, g2, gcnii, ...")
+    parser.add_argument("--data", default="csbm", help="a dataset, as in `eamp data list`")
+    parser.add_argument("--depth", type=int, default=depth, help="number of layers")
+    parser.add_argument("--width", type=int, default=64, help="hidden channels")
+    parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument(
+        "--entropy", type=dict[str, Any] | None, default=None, help='the entropy step, as in {"weight": 10, "temperature": 1}'
+    )
+    parser.add_argument("--options", type=dict[str, Any] | None, default=None, help='what else the model takes, as in {"theta": 0.5}')
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def train(options: Namespace) -> int:
+    """``eamp train``."""
+    from eamp.experiments.repeated import repeated, summary
+
+    try:
+        results = repeated(**{**options.as_dict(), "progress": True})
+    except ValueError as error:  # of a name, an option or the data: what came, what was expected
+        return fail(error)
+    print(summary(results, options.protocol))
+    return 0
 
 
 def bench(options: Namespace) -> int:
@@ -94,20 +123,16 @@ def data(options: Namespace) -> int:
 
 def diagnose(options: Namespace) -> int:
     """``eamp diagnose``."""
-    import torch
-
-    from eamp.data import DataError, load
     from eamp.diagnostics import report
-    from eamp.nn.models import MODELS
+    from eamp.experiments.repeated import build_model, load_graph
 
-    if options.model not in MODELS:
-        return fail(f"no model named {options.model!r}; there are {', '.join(MODELS)}.")
     try:
-        graph = load(options.data)
-    except DataError as error:
+        graph = load_graph(options.data, normalize_features=False)
+        model = build_model(
+            options.model, graph, options.width, options.depth, options.seed, options.dropout, options.entropy, options.options
+        )
+    except ValueError as error:
         return fail(error)
-    torch.manual_seed(options.seed)
-    model = MODELS[options.model](graph.num_features, options.width, graph.num_classes, options.depth, entropy=options.entropy)
     report(model, (graph.x, graph.edge_index), folder=options.output)
     return 0
 

@@ -112,7 +112,7 @@ class Graph:
     def edge_index(self) -> Tensor:
         """``[2, 2 · num_edges]`` in int64, sorted, both directions, as PyG's layers take it."""
         rows = torch.arange(self.num_nodes, device=self.device)
-        return torch.stack([rows.repeat_interleave(self.csr.rowptr.diff().long()), self.csr.col.long()])
+        return torch.stack([rows.repeat_interleave(self.csr.rowptr.diff().long(), output_size=self.csr.col.numel()), self.csr.col.long()])
 
     def to(self, device: torch.device | str) -> Graph:
         """The same graph on ``device``."""

@@ -115,7 +115,7 @@ def test_weights_start_orthogonal_and_scaled() -> None:
     scales = [1.2, 1.0, 1.0]
     for conv, scale in zip(model.convs, scales, strict=True):
         torch.testing.assert_close(conv.weight @ conv.weight.t(), scale**2 * torch.eye(4))
-    assert model.penalty() == 0
+    assert model.auxiliary_loss() == 0
 
 
 @pytest.mark.parametrize("entropy", [None, {"weight": 0.1, "temperature": 1.0}], ids=["bare", "entropy"])
@@ -126,19 +126,19 @@ def test_penalty_is_the_distance_from_those_weights_and_descending_it_restores_t
     with torch.no_grad():
         weights[0][0, 1] += 3.0
         weights[1][2, 2] -= 4.0
-    torch.testing.assert_close(model.penalty(), torch.tensor(3.0 * (3.0 + 4.0)))
+    torch.testing.assert_close(model.auxiliary_loss(), torch.tensor(3.0 * (3.0 + 4.0)))
     optimizer = torch.optim.SGD(weights, lr=0.01)
     for _ in range(200):
         optimizer.zero_grad()
-        model.penalty().backward()
+        model.auxiliary_loss().backward()
         optimizer.step()
-    assert model.penalty() < 0.3
+    assert model.auxiliary_loss() < 0.3
     assert all(parameter.grad is None for parameter in model.encoder.parameters())
 
 
 def test_penalty_at_its_minimum_has_no_gradient_and_is_no_nan() -> None:
     model = EGNN(6, 4, 2, num_layers=2)
-    model.penalty().backward()
+    model.auxiliary_loss().backward()
     assert all(not conv.weight.grad.any() for conv in model.convs)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 import torch_geometric.nn as pyg
-from problems import irregular_graph, random_graph
 from torch import Tensor
 from torch.autograd import gradcheck
 from torch_geometric.data import Batch, Data
@@ -15,6 +14,7 @@ from torch_geometric.nn import GATConv, GCNConv, PointNetConv, SAGEConv
 
 import eamp
 from eamp.functional import Variant
+from problems import irregular_graph, random_graph
 
 GRAPH = irregular_graph()
 EDGES = GRAPH.edge_index
@@ -226,7 +226,7 @@ def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
 
 
 def test_tuples_in_and_out_are_refused() -> None:
-    with pytest.raises(TypeError, match="one feature tensor .* but got a tuple for SAGEConv"):
+    with pytest.raises(TypeError, match=r"one feature tensor .* but got a tuple for SAGEConv"):
         eamp.EntropyAware(SAGEConv((4, 4), 4))((features(), features()), EDGES)
     with pytest.raises(TypeError, match="returns one tensor, but GATConv returned a tuple"):
         eamp.EntropyAware(GATConv(4, 4))(features(), EDGES, return_attention_weights=True)
@@ -250,7 +250,7 @@ def test_copies_and_state_dicts() -> None:
     other.load_state_dict(torch.load(buffer, weights_only=True))
     assert torch.equal(other(x, EDGES), layer(x, EDGES))
     layer.reset_parameters()
-    assert float(layer.weight) == 1.0
+    assert layer.weight.item() == 1.0
 
 
 def test_repr_shows_what_is_not_the_default() -> None:

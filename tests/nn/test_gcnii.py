@@ -32,14 +32,3 @@ def test_alpha_1_forgets_the_graph() -> None:
     model, x = GCNII(5, 8, 3, num_layers=4, alpha=1.0), torch.randn(10, 5)
     no_edges = eamp.Graph(torch.empty(2, 0, dtype=torch.int64), 10)
     torch.testing.assert_close(model(x, irregular_graph()), model(x, no_edges))
-
-
-def test_convolutions_and_dense_layers_decay_apart() -> None:
-    model = GCNII(5, 8, 3, num_layers=4, entropy={"weight": 0.1, "learn_weight": True, "learn_temperature": True})
-    convs, dense, rest = model.parameter_groups(conv_decay=0.3, dense_decay=0.2)
-    assert [convs["weight_decay"], dense["weight_decay"], rest["weight_decay"]] == [0.3, 0.2, 0.0]
-    assert [parameter.shape for parameter in convs["params"]] == [(8, 8)] * 4
-    assert [parameter.shape for parameter in dense["params"]] == [(8, 5), (8,), (3, 8), (3,)]
-    assert [parameter.shape for parameter in rest["params"]] == [()] * 8
-    torch.optim.Adam([convs, dense, rest], lr=0.01)  # complains about a parameter in two groups
-    assert len(GCNII(5, 8, 3, num_layers=4).parameter_groups()) == 2

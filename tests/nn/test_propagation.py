@@ -1,11 +1,11 @@
 import pytest
 import torch
-from problems import random_graph
 from torch.autograd import gradcheck
 from torch_geometric.nn import GCNConv as PyGConv
 
 import eamp
 from eamp.nn.propagation import GCNConv, gcn_propagate, graph_once
+from problems import random_graph
 
 GRAPH = random_graph(12, 20)
 

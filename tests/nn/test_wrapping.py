@@ -3,13 +3,13 @@ import copy
 import pytest
 import torch
 import torch_geometric.nn as pyg
-from problems import irregular_graph
 from torch import Tensor
 from torch.nn import Linear, ModuleList, ReLU
 from torch_geometric.nn import GAT, GCN, GIN, PNA, DeepGCNLayer, GCNConv, GraphSAGE, SAGEConv
 
 import eamp
 from eamp.nn.wrapping import message_passing_layers
+from problems import irregular_graph
 
 GRAPH = irregular_graph()
 EDGES = GRAPH.edge_index

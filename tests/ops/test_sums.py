@@ -4,7 +4,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import problems, random_graph
 from torch.autograd import gradcheck, gradgradcheck
 
 import eamp
@@ -13,6 +12,7 @@ from eamp.memo import csr_of_edge_index
 from eamp.ops import reference
 from eamp.ops.step import _entropy_step
 from eamp.ops.sums import _inner, _neighbours, _squared, _weighted
+from problems import problems, random_graph
 
 
 @pytest.mark.parametrize("backend", ["numba", "torch"])

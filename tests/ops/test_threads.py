@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from problems import random_graph
 from torch.utils.data import DataLoader, Dataset
 
 import eamp
 from eamp.ops import threads
+from problems import random_graph
 
 GRAPH = random_graph(400, 2000)
 X = torch.randn(400, 33, generator=torch.Generator().manual_seed(0))

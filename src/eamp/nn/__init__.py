@@ -10,6 +10,7 @@ from eamp.nn.linear_propagation import LinearPropagation
 from eamp.nn.models import MODELS
 from eamp.nn.noisy_nodes import NoisyNodes
 from eamp.nn.pairnorm import PairNormGCN
+from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.propagation import GCNConv
 from eamp.nn.residual_gcn import ResidualGCN
 from eamp.nn.wrapping import unwrap, wrap
@@ -28,6 +29,7 @@ __all__ = [
     "NoisyNodes",
     "PairNormGCN",
     "ResidualGCN",
+    "parameter_groups",
     "unwrap",
     "wrap",
 ]

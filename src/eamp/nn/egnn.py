@@ -103,7 +103,7 @@ class EGNN(Module):
 
     Its aim is :math:`c_{min} E(\mathbf{X}_{k-1}) \le E(\mathbf{X}_k) \le c_{max} E(\mathbf{X}_0)` for
     :math:`E(\mathbf{X}) = \operatorname{tr}(\mathbf{X}^\top (I - \hat{A}) \mathbf{X})`, by three means: weights that start as
-    :math:`W_1 = \sqrt{c_{max}} I` and :math:`W_k = I` and are drawn there by :meth:`penalty`; residual connections of total weight
+    :math:`W_1 = \sqrt{c_{max}} I` and :math:`W_k = I` and are drawn there by :meth:`auxiliary_loss`; residual connections of total weight
     :math:`c_{min}`; and :math:`\sigma(x) = \max(x, b)` with a learned :math:`b` per layer and channel that starts low enough to be linear.
 
     At initialisation, frequency by frequency (:math:`\mu` an eigenvalue of :math:`\hat{A}`):
@@ -115,7 +115,7 @@ class EGNN(Module):
       :math:`c_{min}^2` in place of :math:`c_{min}`. Rougher features may lose more in their first layers. What energy there is at
       :math:`\mu \ge 0` never falls below :math:`\beta^2` of its beginning, at any depth.
 
-    ``forward`` returns the logits alone; add :meth:`penalty` to the loss.
+    ``forward`` returns the logits alone; add :meth:`auxiliary_loss` to the loss.
 
     Args:
         in_channels: size of each input sample.
@@ -128,7 +128,7 @@ class EGNN(Module):
         c_max: upper limit.
         initial_residual: :math:`\beta`, at most ``c_min``; half of it by default.
         shift: where the activation's :math:`b` starts.
-        penalty_weight: factor of :meth:`penalty`.
+        penalty_weight: factor of :meth:`auxiliary_loss`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -141,7 +141,7 @@ class EGNN(Module):
         >>> model = EGNN(16, 32, 7, num_layers=4)
         >>> model(torch.randn(3, 16), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
         torch.Size([3, 7])
-        >>> model.penalty()                     # the weights are where they should be
+        >>> model.auxiliary_loss()                     # the weights are where they should be
         tensor(0., grad_fn=<MulBackward0>)
     """
 
@@ -186,6 +186,6 @@ class EGNN(Module):
             x = activation(conv(F.dropout(x, self.dropout, self.training), edge_index, initial))
         return self.decoder(F.dropout(x, self.dropout, self.training))
 
-    def penalty(self) -> Tensor:
+    def auxiliary_loss(self) -> Tensor:
         """γ Σ_k ‖W_k − s_k I‖_F with s_1 = √c_max, s_k = 1 otherwise: what keeps the weights orthogonal in training."""
         return self.penalty_weight * sum((part.distance() for part in self.convs.modules() if isinstance(part, EGNNConv)), torch.zeros(()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -88,7 +87,6 @@ class GCNII(Module):
     Example:
         >>> import torch
         >>> model = GCNII(16, 64, 7, num_layers=64, dropout=0.6)
-        >>> optimizer = torch.optim.Adam(model.parameter_groups(), lr=0.01)
         >>> model(torch.randn(3, 16), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
         torch.Size([3, 7])
     """
@@ -116,15 +114,6 @@ class GCNII(Module):
         reset(self.encoder)
         reset(self.convs)
         reset(self.decoder)
-
-    def parameter_groups(self, conv_decay: float = 0.01, dense_decay: float = 5e-4) -> list[dict[str, Any]]:
-        """Groups for an optimizer: the convolutions, the two dense layers, and what the entropy step has to learn, which does not decay."""
-        convs = [conv.weight1 for conv in self.modules() if isinstance(conv, GCNIIConv)]
-        dense = [*self.encoder.parameters(), *self.decoder.parameters()]
-        known = {id(parameter) for parameter in (*convs, *dense)}
-        rest = [parameter for parameter in self.parameters() if id(parameter) not in known]
-        groups = [(convs, conv_decay), (dense, dense_decay), (rest, 0.0)]
-        return [{"params": parameters, "weight_decay": decay} for parameters, decay in groups if parameters]
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""

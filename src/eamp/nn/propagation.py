@@ -35,9 +35,9 @@ def gcn_propagate(x: Tensor, edge_index: Adjacency) -> Tensor:
 
     Example:
         >>> import torch
-        >>> gcn_propagate(torch.tensor([[1.0], [3.0]]), torch.tensor([[0, 1], [1, 0]]))
-        tensor([[2.],
-                [2.]])
+        >>> gcn_propagate(torch.tensor([[1.0], [5.0]]), torch.tensor([[0, 1], [1, 0]])).round(decimals=3)
+        tensor([[3.],
+                [3.]])
     """
     csr, _, _ = prepare(x, edge_index)
     scale = (csr.degree + 1).rsqrt()

@@ -1,0 +1,1 @@
+"""Experiments: runs that are compared with each other, and with the paper."""

@@ -1,0 +1,56 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eamp.cli import main
+
+
+def test_help_is_quick_and_imports_no_torch() -> None:
+    code = "import sys, eamp.cli; eamp.cli.build()[0].format_help(); sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_cite_prints_the_paper_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cite", "gcnii"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("nazari2024entropy") < out.index("chen2020simple")
+
+
+def test_data_list_get_and_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "list"]) == 0
+    assert "cora" in capsys.readouterr().out
+    assert main(["data", "get", "grid:4x5"]) == 0
+    assert "20 nodes, 31 undirected edges" in capsys.readouterr().out
+    assert main(["data", "check", "grid:4x5"]) == 0
+    assert "valid" in capsys.readouterr().out
+    assert main(["data", "get", "nowhere"]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_diagnose_says_what_goes_wrong_and_saves_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["diagnose", "--data", "grid:10x10", "--depth", "24", "--output", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("Oversmoothing")
+    assert {file.name for file in tmp_path.iterdir()} == {"diagnosis.txt", "layers.csv", "layers.html", "layers.svg"}
+    entropy = '{"weight": 10, "temperature": 1}'
+    assert main(["diagnose", "--data", "grid:10x10", "--depth", "24", "--width", "256", "--entropy", entropy]) == 0
+    assert capsys.readouterr().out.startswith("Healthy")
+
+
+def test_train_names_its_protocol_and_goes_on_where_it_was(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = ["train", "--model", "gcnii", "--data", "csbm:nodes=60,features=8", "--depth", "2", "--seeds", "2"]
+    command += ["--changes", '{"epochs": 60}', "--options", '{"theta": 0.3}', "--output", str(tmp_path)]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    assert "test accuracy at the epoch of lowest validation loss" in first
+    assert "2 seeds, protocol standard" in first
+    assert json.loads((tmp_path / "seed_1.json").read_text())["epoch"] >= 0
+    assert main(command) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--model", "gpt"]) == 2
+    assert "no model named 'gpt'; there are gcn, " in capsys.readouterr().err
