@@ -1,4 +1,4 @@
-"""The command line: ``eamp train · diagnose · bench · data · cite``."""
+"""The command line: ``eamp train · diagnose · energy · bench · data · cite``."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
         commands.add_subcommand(name, sub, help=about)
         runners[name] = run
         return sub
+
+    sub = command("energy", energy, "Energy against depth on a grid, to a thousand layers, and the threshold of the step's weight.")
+    sub.add_argument("--output", type=Path, default=Path("out/energy"), help="a folder for tables and charts")
+    sub.add_argument("--seeds", type=int, default=3)
+    sub.add_argument("--quick", action="store_true", help="to 200 layers, one seed, two widths")
 
     sub = command("bench", bench, "Time the entropy step beside what one would use instead, in one run.")
     sub.add_argument("--output", type=Path | None, default=None, help="write the figures to this JSON file, too")
@@ -90,6 +95,14 @@ def bench(options: Namespace) -> int:
     from eamp.benchmarks.report import run
 
     run(options.output, quick=options.quick)
+    return 0
+
+
+def energy(options: Namespace) -> int:
+    """``eamp energy``."""
+    from eamp.experiments.energy_report import run
+
+    run(options.output, seeds=options.seeds, quick=options.quick)
     return 0
 
 

@@ -10,7 +10,7 @@ import eamp
 from eamp import ops
 from eamp.memo import csr_of_edge_index
 from eamp.ops import reference
-from eamp.ops.step import _entropy_step
+from eamp.ops.step import _entropy_step, _entropy_step_backward, composed_backward
 from eamp.ops.sums import _inner, _neighbours, _squared, _weighted
 from problems import problems, random_graph
 
@@ -27,6 +27,7 @@ def test_backends_agree_with_the_oracle(problem: tuple[torch.Tensor, eamp.Graph]
             ops.squared_differences(x, g.csr),
             ops.inner_differences(x, y, g.csr),
             ops.weighted_differences(q, x, g.csr),
+            ops.weighted_differences(q, x, g.csr, r, y),
             ops.neighbour_sums(q, x, r, g.csr, self_loops),
             *ops.entropy_step(x, g.csr, 0.8, factor=1.5),
         )
@@ -34,6 +35,7 @@ def test_backends_agree_with_the_oracle(problem: tuple[torch.Tensor, eamp.Graph]
         reference.squared_differences(x, g.csr),
         reference.inner_differences(x, y, g.csr),
         reference.weighted_differences(q, x, g.csr),
+        reference.weighted_differences(q, x, g.csr) + reference.weighted_differences(r, y, g.csr),
         reference.neighbour_sums(q, x, r, g.csr, self_loops),
         1.5 * 0.8 * reference.entropy_gradient(x, g.csr, 0.8),
         reference.dirichlet_energy(x, g.csr),
@@ -57,9 +59,27 @@ def test_operators_pass_opcheck(backend: str, weighted: bool) -> None:
     temperature = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
     torch.library.opcheck(_squared, (x, *csr, backend))
     torch.library.opcheck(_inner, (x, y, *csr, backend))
-    torch.library.opcheck(_weighted, (q, x, *csr, backend))
+    torch.library.opcheck(_weighted, (q, x, None, None, *csr, backend))
+    torch.library.opcheck(_weighted, (q, x, r, y, *csr, backend))
     torch.library.opcheck(_neighbours, (q.detach(), x, r.detach(), *csr, True, backend))
     torch.library.opcheck(_entropy_step, (x, *csr, g.csr.rsqrt_degree, temperature, 2.0, backend))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_derivative_in_one_operator_is_the_composed_one(dtype: torch.dtype, weighted: bool) -> None:
+    g = random_graph(20, 50, weighted=weighted)
+    x, grad_step = torch.randn(2, 20, 6).to(dtype)
+    temperature = torch.tensor(0.7, dtype=torch.float64)
+    _, energy = ops.entropy_step(x, g.csr, temperature)
+    given = (x, grad_step, torch.randn_like(energy), energy, *g.csr[:4], g.csr.rsqrt_degree, temperature, 1.5)
+    expected = composed_backward(*given, "reference")  # type: ignore[arg-type]
+    tolerance = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2}[dtype]
+    for backend in ("numba", "torch"):
+        for result, value in zip(_entropy_step_backward(*given, backend), expected, strict=True):
+            assert result.dtype == value.dtype
+            torch.testing.assert_close(result, value, rtol=tolerance, atol=tolerance)
+    torch.library.opcheck(_entropy_step_backward, (*given, "numba"))
 
 
 def test_the_conversion_under_compile_passes_opcheck() -> None:
@@ -82,6 +102,7 @@ def test_operators_are_differentiable_twice(backend: str) -> None:
             assert check(lambda x: ops.squared_differences(x, csr), (x,))
             assert check(lambda x, y: ops.inner_differences(x, y, csr), (x, y))
             assert check(lambda q, x: ops.weighted_differences(q, x, csr), (q, x))
+            assert check(lambda q, x, r, y: ops.weighted_differences(q, x, csr, r, y), (q, x, r, y))
             assert check(lambda x: ops.neighbour_sums(q.detach(), x, r.detach(), csr, True), (x,))
             assert check(step, (x, temperature))
 

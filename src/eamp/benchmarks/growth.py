@@ -7,32 +7,40 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from eamp.benchmarks.step import TEMPERATURE, random_graph
+import eamp
+from eamp.benchmarks.step import TEMPERATURE, csr_matrix, random_graph
 from eamp.benchmarks.timing import interleaved
 from eamp.functional import entropy_step
 
 EDGES_PER_NODE = 10
 
 
-def growth(num_edges: list[int], features: int = 128, rounds: int = 7) -> dict[str, Any]:
-    """Seconds of the step at each size, and the exponent of a power law fitted to them."""
+def growth(make_graph: Callable[[int, int], eamp.Graph], num_edges: list[int], features: int = 64, rounds: int = 9) -> dict[str, Any]:
+    """Fastest seconds of the step, and of a product with torch's CSR matrix, at each size; exponents of power laws fitted to them."""
     points = []
     for m in num_edges:
-        g, x = random_graph(m // EDGES_PER_NODE, m), torch.randn(m // EDGES_PER_NODE, features)
-        (timing,) = interleaved({"step": lambda x=x, g=g: entropy_step(x, g.csr, TEMPERATURE)}, "step", rounds)  # type: ignore[misc]
-        points.append({"edges": g.csr.col.numel(), "nodes": x.size(0), "seconds": timing.seconds})
-    return {"features": features, "points": points, "exponent": exponent(points)}
+        g, x = make_graph(m // EDGES_PER_NODE, m), torch.randn(m // EDGES_PER_NODE, features)
+        timings = interleaved(contenders(g, x), "step", rounds)
+        points.append({"edges": g.csr.col.numel(), "nodes": x.size(0), **{name: timing.fastest for name, timing in timings.items()}})
+    exponents = {name: exponent([(p["edges"], p[name]) for p in points]) for name in ("step", "A @ x")}
+    return {"features": features, "points": points, "exponents": exponents}
 
 
-def exponent(points: list[dict[str, Any]]) -> float:
+def contenders(g: eamp.Graph, x: torch.Tensor) -> dict[str, Callable[[], object]]:
+    """The step and one sparse product on the same graph."""
+    adjacency = csr_matrix(g)
+    return {"step": lambda: entropy_step(x, g.csr, TEMPERATURE), "A @ x": lambda: adjacency @ x}
+
+
+def exponent(points: list[tuple[float, float]]) -> float:
     """Slope of ln seconds over ln edges, by least squares."""
-    u = [math.log(p["edges"]) for p in points]
-    v = [math.log(p["seconds"]) for p in points]
+    u, v = [math.log(edges) for edges, _ in points], [math.log(seconds) for _, seconds in points]
     mean_u, mean_v = sum(u) / len(u), sum(v) / len(v)
     return sum((a - mean_u) * (b - mean_v) for a, b in zip(u, v, strict=True)) / sum((a - mean_u) ** 2 for a in u)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from eamp.benchmarks.growth import growth, peak_memory
-from eamp.benchmarks.step import compare
-from eamp.benchmarks.timing import keep_freed_memory, machine
+from eamp.benchmarks.step import compare, local_graph, random_graph
+from eamp.benchmarks.timing import machine
+from eamp.benchmarks.training import CASES, training_step
 
 CORA_LIKE = (2708, 10556, 256)
 LARGE = (100_000, 1_000_000, 128)
@@ -21,47 +21,68 @@ LARGE = (100_000, 1_000_000, 128)
 def run(output: Path | None = None, quick: bool = False) -> dict[str, Any]:
     """Measure everything and print it; with ``output`` write it there, too."""
     console = Console()
-    kept = keep_freed_memory()
     sizes = [CORA_LIKE] if quick else [CORA_LIKE, LARGE]
     edges = [10**k for k in range(4, 6 if quick else 8)]
-    results: dict[str, Any] = {"machine": {**machine(), "allocator": "glibc, freed memory kept" if kept else "as it is"}}
-    results["step"] = [compare(*size) for size in track(sizes, "step", console=console, transient=True)]
-    results["growth"] = growth(edges)
-    results["memory"] = [peak_memory(*size) for size in sizes]
-    for table in tables(results):
+    results: dict[str, Any] = {"machine": machine()}
+    with console.status("the step beside its alternatives"):
+        results["step"] = [compare(*size) for size in sizes]
+        results["memory"] = [peak_memory(*size) for size in sizes]
+    with console.status("training steps"):
+        results["training"] = [training_step(*case) for case in (CASES[:1] if quick else CASES)]
+    with console.status("growth"):
+        results["growth"] = {"neighbours near by": growth(local_graph, edges), "neighbours anywhere": growth(random_graph, edges)}
+    for table in (step_table(results), training_table(results), growth_table(results)):
         console.print(table)
+    console.print(", ".join(f"{key} {value}" for key, value in results["machine"].items()), markup=False)
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        console.print(f"written to {output}")
+        console.print(f"written to {output}", markup=False)
     return results
 
 
-def tables(results: dict[str, Any]) -> list[Table]:
-    """The figures as tables: ratios first, since only they can be compared between machines."""
-    facts = ", ".join(f"{key} {value}" for key, value in results["machine"].items())
-    step = Table(
+# Ratios first, since only they can be compared between machines: the median, and in brackets that of the fastest rounds.
+
+
+def both(result: dict[str, Any], name: str) -> str:
+    """The median ratio, and in brackets that of the fastest rounds."""
+    return f"{result['ratios'][name]:.2f} ({result['fastest ratios'][name]:.2f})"
+
+
+def step_table(results: dict[str, Any]) -> Table:
+    """The step beside its alternatives."""
+    table = Table(
         "", *(f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features" for r in results["step"]), title="The entropy step"
     )
-    for name, unit in (
-        ("edge-wise / step", "x"),
-        ("autograd / step", "x"),
-        ("step / A @ x", "x"),
-        ("backward / forward", "x"),
-        ("error of the published gradient", "%"),
-    ):
-        step.add_row(name, *(f"{r[name]:.2f}" if unit == "x" else f"{100 * r[name]:.1f} %" for r in results["step"]))
+    for name in results["step"][0]["ratios"]:
+        table.add_row(name, *(both(r, name) for r in results["step"]))
+    table.add_row("extra memory / size of x", *(f"{m['extra / size of x']:.2f}" for m in results["memory"]))
+    table.add_row("error of the published gradient", *(f"{100 * r['error of the published gradient']:.1f} %" for r in results["step"]))
     for name in results["step"][0]["seconds"]:
-        step.add_row(f"{name}, ms", *(f"{1e3 * r['seconds'][name]:.3f}" for r in results["step"]))
-    step.add_row("extra memory / size of x", *(f"{m['extra / size of x']:.2f}" for m in results["memory"]))
-    step.caption = facts
-    points = results["growth"]["points"]
-    curve = Table(
-        "edges",
-        "ms",
-        "ns per edge",
-        title=f"Growth: time ~ edges^{results['growth']['exponent']:.3f} at {results['growth']['features']} features",
+        table.add_row(f"{name}, ms", *(f"{1e3 * r['seconds'][name]:.3f}" for r in results["step"]))
+    return table
+
+
+def training_table(results: dict[str, Any]) -> Table:
+    """A training step of our networks beside PyG's."""
+    table = Table(
+        "layers × width", "nodes, edges", *results["training"][0]["ratios"], "PyG's, ms", title="A training step, forward and backward"
     )
-    for point in points:
-        curve.add_row(f"{point['edges']:,}", f"{1e3 * point['seconds']:.3f}", f"{1e9 * point['seconds'] / point['edges']:.1f}")
-    return [step, curve]
+    for case in results["training"]:
+        ratios = (both(case, name) for name in case["ratios"])
+        table.add_row(
+            f"{case['layers']} × {case['width']}", f"{case['nodes']:,}, {case['edges']:,}", *ratios, f"{1e3 * case['seconds']['PyG']:.1f}"
+        )
+    return table
+
+
+def growth_table(results: dict[str, Any]) -> Table:
+    """How time grows with edges."""
+    kinds = results["growth"]
+    heads = [f"{name}: {kind}" for kind in kinds for name in ("step", "A @ x")]
+    table = Table("edges", *heads, title=f"Growth: nanoseconds per edge, {next(iter(kinds.values()))['features']} features")
+    for row in zip(*(kind["points"] for kind in kinds.values()), strict=True):
+        cells = (f"{1e9 * point[name] / point['edges']:.1f}" for point in row for name in ("step", "A @ x"))
+        table.add_row(f"{row[0]['nodes'] * 10:,}", *cells)
+    table.add_row("exponent", *(f"{kind['exponents'][name]:.3f}" for kind in kinds.values() for name in ("step", "A @ x")))
+    return table

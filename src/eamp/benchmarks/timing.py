@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import ctypes
 import platform
-import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import median
 
 import torch
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per call of one contender, and its ratio to the yardstick, each the median over the rounds."""
+    """Seconds per call of one contender and their ratio to those of the yardstick.
+
+    Attributes:
+        seconds: median over the rounds, what a user sees.
+        ratio: median over the rounds of the ratio within a round.
+        fastest: of the fastest round, the one least disturbed by others and by page faults.
+        fastest_ratio: of the fastest rounds.
+    """
 
     name: str
     seconds: float
     ratio: float
+    fastest: float
+    fastest_ratio: float
 
 
-def interleaved(contenders: dict[str, Callable[[], object]], yardstick: str, rounds: int = 15, round_seconds: float = 0.05) -> list[Timing]:
-    """Time ``contenders`` in turns, round after round, and compare each with ``yardstick`` within its own round."""
+def interleaved(
+    contenders: Mapping[str, Callable[[], object]], yardstick: str, rounds: int = 15, round_seconds: float = 0.05
+) -> dict[str, Timing]:
+    """Time ``contenders`` in turns, round after round, and compare each with ``yardstick``."""
     repeats = {}
     for name, call in contenders.items():
         call()  # compiles and warms up
@@ -34,12 +42,11 @@ def interleaved(contenders: dict[str, Callable[[], object]], yardstick: str, rou
     for _ in range(rounds):
         for name, call in contenders.items():
             seconds[name].append(seconds_per_call(call, repeats[name]))
-    return [
-        Timing(
-            name, statistics.median(seconds[name]), statistics.median(s / y for s, y in zip(seconds[name], seconds[yardstick], strict=True))
-        )
-        for name in contenders
-    ]
+    base = seconds[yardstick]
+    return {
+        name: Timing(name, median(times), median(t / b for t, b in zip(times, base, strict=True)), min(times), min(times) / min(base))
+        for name, times in seconds.items()
+    }
 
 
 def seconds_per_call(call: Callable[[], object], repeats: int) -> float:
@@ -47,18 +54,6 @@ def seconds_per_call(call: Callable[[], object], repeats: int) -> float:
     for _ in range(repeats):
         call()
     return (time.perf_counter() - start) / repeats
-
-
-def keep_freed_memory() -> bool:
-    """Stop glibc from handing every large block back to the system as it is freed; whether that was possible.
-
-    Otherwise each new tensor of some megabytes is faulted in page by page, or not, as chance will have it: the same operator then
-    takes once 0.2 and once 1.6 ms. It would drown what is to be compared.
-    """
-    if platform.libc_ver()[0] != "glibc":
-        return False
-    libc = ctypes.CDLL(None)
-    return bool(libc.mallopt(M_MMAP_THRESHOLD, 2**30) and libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1))
 
 
 def machine() -> dict[str, str | int]:

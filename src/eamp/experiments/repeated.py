@@ -79,7 +79,7 @@ def summary(results: Sequence[Result], protocol: str) -> str:
     rule = {"val_loss": "lowest validation loss", "val_accuracy": "highest validation accuracy"}[PROTOCOLS[protocol].select]
     lines = [
         f"test accuracy at the epoch of {rule}: {mean_and_deviation([r.test_accuracy for r in results])} ({seeds}, protocol {protocol})",
-        f"highest validation accuracy over the epochs, as the paper reports it: {mean_and_deviation([r.best_val_accuracy for r in results])}",
+        f"highest validation accuracy over the epochs, the paper's number: {mean_and_deviation([r.best_val_accuracy for r in results])}",
         f"epochs: {', '.join(f'{r.epoch} of {len(r.history)}' for r in results)}",
     ]
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ class Backend(Protocol):
 
     def squared_differences(self, x: Tensor, csr: CSR) -> Tensor: ...
     def inner_differences(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor: ...
-    def weighted_differences(self, q: Tensor, x: Tensor, csr: CSR) -> Tensor: ...
+    def weighted_differences(self, q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None) -> Tensor: ...
     def neighbour_sums(self, left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor: ...
 
 
@@ -55,6 +56,7 @@ def choose(device: torch.device) -> str:
     return _forced or ("numba" if device.type == "cpu" else "torch")
 
 
+@functools.cache
 def load(name: str) -> Backend:
     """Import a backend, on first use: Numba alone takes half a second."""
     return cast(Backend, importlib.import_module(MODULES[name]))

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR
-from eamp.ops.numba_kernels import TICKET, tasks
+from eamp.ops.memory import large_empty_like
+from eamp.ops.numba_kernels import FACTOR, TEMPERATURE, TICKET, tasks
 from eamp.ops.threads import run
 
 PARTS_PER_THREAD = 8  # enough that a thread which is held up leaves its share to the others
@@ -23,17 +24,22 @@ def launch(
     r: Tensor | None = None,
     per_edge: Tensor | None = None,
     per_node: Tensor | None = None,
+    scale: Tensor | None = None,
+    energy: Tensor | None = None,
     out: Tensor | None = None,
     flag: bool = False,
+    temperature: float = 1.0,
+    factor: float = 1.0,
 ) -> None:
     """Run tasks one after the other on the same operands, all of one dtype. Those they write to must be contiguous."""
     weight = None if csr.edge_weight is None else csr.edge_weight.to(x.dtype)
-    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, per_node, out)
+    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, per_node, scale, energy, out)
     operands = [None if operand is None else operand.contiguous() for operand in in_order_of_slots]  # kept alive to the end
     addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
     parts = PARTS_PER_THREAD * torch.get_num_threads()
     compiled = tasks(np.float64 if x.dtype == torch.float64 else np.float32, np.int64 if csr.col.dtype == torch.int64 else np.int32)
-    block = np.array([0, parts, *x.shape, csr.col.numel(), *addresses, flag], np.int64)
+    block = np.array([0, parts, *x.shape, csr.col.numel(), *addresses, flag, 0, 0], np.int64)
+    block.view(np.float64)[TEMPERATURE : FACTOR + 1] = temperature, factor
     for name in names:
         block[TICKET] = 0
         run(compiled[name], block)
@@ -53,24 +59,58 @@ def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     return out
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
-    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)."""
-    out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    launch(("weighted",), csr, x, q=q, out=out)
+def weighted_differences(q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None) -> Tensor:
+    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) in the same pass where they are given."""
+    out = large_empty_like(x)
+    launch(("weighted",), csr, x, y=y, q=q, r=r, out=out)
     return out
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
     """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
-    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    out = large_empty_like(x)
     launch(("neighbours",), csr, x, q=left, r=right, out=out, flag=self_loops)
     return out
 
 
 def entropy_step(x: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor: float) -> tuple[Tensor, Tensor]:
     """γT∇S and E of the unnormalised entropy: D, then E and q, then W, without leaving compiled code for more than a launch."""
-    out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    energy, q = x.new_empty(x.size(0)), x.new_empty(x.size(0))
-    constants = torch.cat([scale, temperature.to(x.dtype).reshape(1), scale.new_tensor([factor])])
-    launch(("squared", "drive", "weighted"), csr, x, q=q, r=constants, per_edge=x.new_empty(csr.col.numel()), per_node=energy, out=out)
+    out = large_empty_like(x)
+    energy, q, per_edge = x.new_empty(x.size(0)), x.new_empty(x.size(0)), x.new_empty(csr.col.numel())
+    launch(
+        ("squared", "drive", "weighted"),
+        csr,
+        x,
+        q=q,
+        per_edge=per_edge,
+        per_node=energy,
+        scale=scale,
+        out=out,
+        temperature=temperature.item(),
+        factor=factor,
+    )
     return out, energy
+
+
+def entropy_step_backward(
+    x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor: float
+) -> tuple[Tensor, Tensor]:
+    """The derivatives of ``entropy_step`` in x and in T."""
+    out, q, r = large_empty_like(x), torch.empty_like(energy), torch.empty_like(energy)
+    per_node = grad_energy.clone(memory_format=torch.contiguous_format)
+    launch(
+        ("inner", "drive_backward"),
+        csr,
+        x,
+        y=grad_step,
+        q=q,
+        r=r,
+        per_edge=x.new_empty(csr.col.numel()),
+        per_node=per_node,
+        scale=scale,
+        energy=energy,
+        temperature=temperature.item(),
+        factor=factor,
+    )
+    launch(("weighted",), csr, grad_step, y=x, q=q, r=r, out=out)
+    return out, per_node.sum()

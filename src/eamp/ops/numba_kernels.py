@@ -19,8 +19,9 @@ from eamp.ops.threads import draw_ticket, pointer
 # keep their meaning. Compiled code is kept on disk.
 OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
-# The block of integers that a task reads: counts, then addresses (0 where a task has no use for one).
-TICKET, PARTS, NODES, FEATURES, EDGES, ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, OUT, FLAG, SLOTS = range(18)
+# The block of 64-bit numbers that a task reads: counts, then addresses (0 where a task has no use for one), then two reals.
+TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(22)
+ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, SCALE, ENERGY, OUT, FLAG, TEMPERATURE, FACTOR, SLOTS = _addresses
 
 
 @njit(**OPTIONS)
@@ -48,6 +49,32 @@ def computed_here(i, j):
 def edge_factor(q, weight, weighted, i, j, e):
     """a_ij (q_i + q_j)"""
     return (q[i] + q[j]) * weight[e] if weighted else q[i] + q[j]
+
+
+@njit(inline="always", **OPTIONS)  # a call would cost more than the row of a sparse graph
+def add_differences(out, q, x, rowptr, col, weight, weighted, i):
+    """out_i += Σ_j a_ij (q_i + q_j)(x_i − x_j), several neighbours at a time: the row of sums is read and written once for all of them."""
+    features = x.shape[1]
+    e, end = rowptr[i], rowptr[i + 1]
+    while e + 4 <= end:
+        j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
+        w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
+        w2, w3 = edge_factor(q, weight, weighted, i, j2, e + 2), edge_factor(q, weight, weighted, i, j3, e + 3)
+        for f in range(features):
+            near = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
+            out[i, f] += near + w2 * (x[i, f] - x[j2, f]) + w3 * (x[i, f] - x[j3, f])
+        e += 4
+    if e + 2 <= end:
+        j0, j1 = col[e], col[e + 1]
+        w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
+        for f in range(features):
+            out[i, f] += w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
+        e += 2
+    if e < end:
+        j0 = col[e]
+        w0 = edge_factor(q, weight, weighted, i, j0, e)
+        for f in range(features):
+            out[i, f] += w0 * (x[i, f] - x[j0, f])
 
 
 @functools.cache
@@ -123,15 +150,15 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
 
     @cfunc("void(voidptr)", **OPTIONS)
     def drive(block):
-        """E_i = C_i/2 Σ_e a_e per_edge[e], into per_node, and q_i = γ C_i e^{−E_i/T} (1 − E_i/T); r holds all C_i, then T and γ"""
-        slots = carray(block, SLOTS, np.int64)
+        """E_i = C_i/2 Σ_e a_e per_edge[e], into per_node, and q_i = γ C_i e^{−E_i/T} (1 − E_i/T), with C_i in scale"""
+        slots, reals = carray(block, SLOTS, np.int64), carray(block, SLOTS, np.float64)
+        temperature, factor = real(reals[TEMPERATURE]), real(reals[FACTOR])
         parts, n, m = slots[PARTS], slots[NODES], slots[EDGES]
         rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
         weighted = slots[WEIGHT] != 0
         weight = carray(pointer(slots[WEIGHT]), m, real)
         per_edge = carray(pointer(slots[PER_EDGE]), m, real)
-        r = carray(pointer(slots[R]), n + 2, real)
-        q = carray(pointer(slots[Q]), n, real)
+        c, q = carray(pointer(slots[SCALE]), n, real), carray(pointer(slots[Q]), n, real)
         energy = carray(pointer(slots[PER_NODE]), n, real)
         part = draw_ticket(block)
         while part < parts:
@@ -139,49 +166,59 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 total = real(0)
                 for e in range(rowptr[i], rowptr[i + 1]):
                     total += weight[e] * per_edge[e] if weighted else per_edge[e]
-                energy[i] = r[i] * (total * real(0.5))
-                ratio = energy[i] / r[n]
-                q[i] = r[n + 1] * r[i] * np.exp(-ratio) * (real(1) - ratio)
+                energy[i] = c[i] * (total * real(0.5))
+                ratio = energy[i] / temperature
+                q[i] = factor * c[i] * np.exp(-ratio) * (real(1) - ratio)
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)
+    def drive_backward(block):
+        """From the inner products I(x, G) in per_edge and ∂/∂E in per_node, the q and r of ∂x = W(q, G) + W(r, x), and into per_node
+        what each node adds to ∂T; the formulas are in the README beside this file"""
+        slots, reals = carray(block, SLOTS, np.int64), carray(block, SLOTS, np.float64)
+        temperature, factor = real(reals[TEMPERATURE]), real(reals[FACTOR])
+        parts, n, m = slots[PARTS], slots[NODES], slots[EDGES]
+        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
+        weighted = slots[WEIGHT] != 0
+        weight = carray(pointer(slots[WEIGHT]), m, real)
+        per_edge = carray(pointer(slots[PER_EDGE]), m, real)
+        q, r = carray(pointer(slots[Q]), n, real), carray(pointer(slots[R]), n, real)
+        c, energy = carray(pointer(slots[SCALE]), n, real), carray(pointer(slots[ENERGY]), n, real)
+        per_node = carray(pointer(slots[PER_NODE]), n, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
+                grad_q = real(0)
+                for e in range(rowptr[i], rowptr[i + 1]):
+                    grad_q += weight[e] * per_edge[e] if weighted else per_edge[e]
+                ratio = energy[i] / temperature
+                cp = factor * c[i] * np.exp(-ratio)
+                slope = grad_q * cp * (real(2) - ratio) / temperature
+                q[i] = cp * (real(1) - ratio)
+                r[i] = c[i] * (per_node[i] - slope)
+                per_node[i] = slope * ratio
             part = draw_ticket(block)
 
     @cfunc("void(voidptr)", **OPTIONS)
     def weighted(block):
-        """out_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)"""
+        """out_i = Σ_j a_ij ((q_i + q_j)(x_i − x_j) + (r_i + r_j)(y_i − y_j)), the second summand only where there is a y"""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
         rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
         col = carray(pointer(slots[COL]), m, index)
         weighted = slots[WEIGHT] != 0
         weight = carray(pointer(slots[WEIGHT]), m, real)
-        q = carray(pointer(slots[Q]), n, real)
-        x = carray(pointer(slots[X]), (n, features), real)
+        q, r = carray(pointer(slots[Q]), n, real), carray(pointer(slots[R]), n, real)
+        x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
         out = carray(pointer(slots[OUT]), (n, features), real)
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
                 for f in range(features):
                     out[i, f] = 0
-                e, end = rowptr[i], rowptr[i + 1]
-                # Several neighbours at a time: the row of sums is read and written once for all of them.
-                while e + 4 <= end:
-                    j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
-                    w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
-                    w2, w3 = edge_factor(q, weight, weighted, i, j2, e + 2), edge_factor(q, weight, weighted, i, j3, e + 3)
-                    for f in range(features):
-                        near = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
-                        out[i, f] += near + w2 * (x[i, f] - x[j2, f]) + w3 * (x[i, f] - x[j3, f])
-                    e += 4
-                if e + 2 <= end:
-                    j0, j1 = col[e], col[e + 1]
-                    w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
-                    for f in range(features):
-                        out[i, f] += w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
-                    e += 2
-                if e < end:
-                    j0 = col[e]
-                    w0 = edge_factor(q, weight, weighted, i, j0, e)
-                    for f in range(features):
-                        out[i, f] += w0 * (x[i, f] - x[j0, f])
+                add_differences(out, q, x, rowptr, col, weight, weighted, i)
+                if slots[Y] != 0:
+                    add_differences(out, r, y, rowptr, col, weight, weighted, i)
             part = draw_ticket(block)
 
     @cfunc("void(voidptr)", **OPTIONS)
@@ -226,6 +263,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         "inner": inner,
         "row_sums": row_sums,
         "drive": drive,
+        "drive_backward": drive_backward,
         "weighted": weighted,
         "neighbours": neighbours,
     }

@@ -118,13 +118,13 @@ def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     return out
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
-    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)."""
+def weighted_differences(q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None) -> Tensor:
+    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) where they are given."""
     out = torch.zeros_like(x)
     for i in range(x.size(0)):
         for j, a in neighbours(csr, i):
             out[i] += a * (q[i] + q[j]) * (x[i] - x[j])
-    return out
+    return out if r is None or y is None else out + weighted_differences(r, y, csr)
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:

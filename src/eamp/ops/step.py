@@ -3,7 +3,7 @@
     E_i = C_i/2 · D(x)_i,   q_i = C_i e^{−E_i/T} (1 − E_i/T),   γT∇S = W(γq, x)
 
 Composed from the sums in :mod:`eamp.ops.sums` it would cost a dozen small operators more; on a graph the size of Cora those are
-a third of the time. Its derivative *is* composed from them, and so is differentiable again:
+a third of the time. So its derivative is one operator, too, unless it is to be differentiated again, when both are composed from the sums:
 
     ∂q_i/∂E_i = −(C_i p_i/T)(2 − E_i/T),   ∂q_i/∂T = C_i p_i (E_i/T²)(2 − E_i/T)
 """
@@ -48,9 +48,9 @@ def _entropy_step(
     wide, sums = widen(x), load(backend)
     csr, c = pack(rowptr, col, reverse, edge_weight), normaliser(x, rsqrt_degree)
     if backend == "numba":
-        from eamp.ops import numba_cpu
+        from eamp.ops.numba_cpu import entropy_step as on_cpu
 
-        step, energy = numba_cpu.entropy_step(wide, csr, c, temperature, factor)
+        step, energy = on_cpu(wide, csr, c, temperature, factor)
         return step.to(x.dtype), energy
     energy = c * (sums.squared_differences(wide, csr) / 2)
     ratio = energy / temperature.to(energy.dtype)
@@ -68,22 +68,66 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 
 def _backward(ctx: Any, grad_step: Tensor, grad_energy: Tensor) -> Gradients:
-    x, rowptr, col, reverse, edge_weight, rsqrt_degree, temperature, energy = ctx.saved_tensors
-    csr, backend = pack(rowptr, col, reverse, edge_weight), ctx.backend
-    c = normaliser(x, rsqrt_degree)
+    x, *csr, rsqrt_degree, temperature, energy = ctx.saved_tensors
+    given = (x, grad_step, grad_energy, energy, *csr, rsqrt_degree, temperature, ctx.factor, ctx.backend)
+    wrt_x, wrt_temperature = (composed_backward if torch.is_grad_enabled() else _entropy_step_backward)(*given)
+    return wrt_x, None, None, None, None, None, wrt_temperature if ctx.needs_input_grad[6] else None, None, None
+
+
+def composed_backward(
+    x: Tensor,
+    grad_step: Tensor,
+    grad_energy: Tensor,
+    energy: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    rsqrt_degree: Tensor,
+    temperature: Tensor,
+    factor: float,
+    backend: str,
+) -> tuple[Tensor, Tensor]:
+    """The derivatives in x and T, from the sums."""
+    csr, c = pack(rowptr, col, reverse, edge_weight), normaliser(x, rsqrt_degree)
     inverse = 1 / temperature.to(energy.dtype)
     ratio = energy * inverse
-    cp = c * torch.exp(-ratio) * ctx.factor
-    grad_q = inner_differences(x, grad_step, csr, backend)
-    slope = grad_q * cp * (2 - ratio) * inverse
-    wrt_x = wrt_temperature = None
-    if ctx.needs_input_grad[0]:
-        # Through x in W, and through E = C/2 · D(x), whose derivative is W(C, x).
-        wrt_x = weighted_differences(cp * (1 - ratio), grad_step, csr, backend)
-        wrt_x = wrt_x.add_(weighted_differences(c * (grad_energy - slope), x, csr, backend))
-    if ctx.needs_input_grad[6]:
-        wrt_temperature = (slope * ratio).sum().to(temperature.dtype)
-    return wrt_x, None, None, None, None, None, wrt_temperature, None, None
+    cp = factor * c * torch.exp(-ratio)
+    slope = inner_differences(x, grad_step, csr, backend) * cp * (2 - ratio) * inverse
+    # Through x in W, and through E = C/2 · D(x), whose derivative is W(C, x).
+    wrt_x = weighted_differences(cp * (1 - ratio), grad_step, csr, c * (grad_energy - slope), x, backend)
+    return wrt_x, (slope * ratio).sum().to(temperature.dtype)
+
+
+@torch.library.custom_op("eamp::entropy_step_backward", mutates_args=())
+def _entropy_step_backward(
+    x: Tensor,
+    grad_step: Tensor,
+    grad_energy: Tensor,
+    energy: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    rsqrt_degree: Tensor,
+    temperature: Tensor,
+    factor: float,
+    backend: str,
+) -> tuple[Tensor, Tensor]:
+    given = (rowptr, col, reverse, edge_weight)
+    if backend != "numba":
+        return composed_backward(x, grad_step, grad_energy, energy, *given, rsqrt_degree, temperature, factor, backend)
+    from eamp.ops.numba_cpu import entropy_step_backward
+
+    c = normaliser(x, rsqrt_degree)
+    wrt_x, wrt_temperature = entropy_step_backward(widen(x), widen(grad_step), grad_energy, energy, pack(*given), c, temperature, factor)
+    return wrt_x.to(x.dtype), wrt_temperature.to(temperature.dtype)
+
+
+@_entropy_step_backward.register_fake
+def _(x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+    temperature = others[5]
+    return torch.empty_like(x, memory_format=torch.contiguous_format), temperature.new_empty(())
 
 
 _entropy_step.register_autograd(_backward, setup_context=_save)

@@ -48,9 +48,11 @@ def inner_differences(x: Tensor, y: Tensor, csr: CSR, backend: str | None = None
     return _inner(x, y, *csr[:4], backend or choose(x.device))
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR, backend: str | None = None) -> Tensor:
-    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), shape of ``x``."""
-    return _weighted(q, x, *csr[:4], backend or choose(x.device))
+def weighted_differences(
+    q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None, backend: str | None = None
+) -> Tensor:
+    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), shape of ``x``; plus W(r, y) in the same pass where they are given."""
+    return _weighted(q, x, r, y, *csr[:4], backend or choose(x.device))
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool = False) -> Tensor:
@@ -69,8 +71,20 @@ def _inner(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, e
 
 
 @torch.library.custom_op("eamp::weighted_differences", mutates_args=())
-def _weighted(q: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
-    return load(backend).weighted_differences(widen(q), widen(x), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
+def _weighted(
+    q: Tensor,
+    x: Tensor,
+    r: Tensor | None,
+    y: Tensor | None,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    backend: str,
+) -> Tensor:
+    csr = pack(rowptr, col, reverse, edge_weight)
+    second = (None, None) if r is None or y is None else (widen(r), widen(y))
+    return load(backend).weighted_differences(widen(q), widen(x), csr, *second).to(x.dtype)
 
 
 @torch.library.custom_op("eamp::neighbour_sums", mutates_args=())
@@ -117,21 +131,24 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 def _squared_backward(ctx: Any, grad: Tensor) -> Gradients:
     x, *csr = ctx.saved_tensors
-    return _weighted(2 * grad, x, *csr, ctx.backend), None, None, None, None, None
+    return _weighted(2 * grad, x, None, None, *csr, ctx.backend), *(None,) * 5
 
 
 def _inner_backward(ctx: Any, grad: Tensor) -> Gradients:
     x, y, *csr = ctx.saved_tensors
-    wrt_x = _weighted(grad, y, *csr, ctx.backend) if ctx.needs_input_grad[0] else None
-    wrt_y = _weighted(grad, x, *csr, ctx.backend) if ctx.needs_input_grad[1] else None
+    wrt_x = _weighted(grad, y, None, None, *csr, ctx.backend) if ctx.needs_input_grad[0] else None
+    wrt_y = _weighted(grad, x, None, None, *csr, ctx.backend) if ctx.needs_input_grad[1] else None
     return wrt_x, wrt_y, None, None, None, None, None
 
 
 def _weighted_backward(ctx: Any, grad: Tensor) -> Gradients:
-    q, x, *csr = ctx.saved_tensors
-    wrt_q = _inner(x, grad, *csr, ctx.backend).to(q.dtype) if ctx.needs_input_grad[0] else None
-    wrt_x = _weighted(q, grad, *csr, ctx.backend) if ctx.needs_input_grad[1] else None
-    return wrt_q, wrt_x, None, None, None, None, None
+    q, x, r, y, *csr = ctx.saved_tensors
+    needed = ctx.needs_input_grad
+    wrt_q = _inner(x, grad, *csr, ctx.backend).to(q.dtype) if needed[0] else None
+    wrt_x = _weighted(q, grad, None, None, *csr, ctx.backend) if needed[1] else None
+    wrt_r = _inner(y, grad, *csr, ctx.backend).to(r.dtype) if needed[2] else None
+    wrt_y = _weighted(r, grad, None, None, *csr, ctx.backend) if needed[3] else None
+    return wrt_q, wrt_x, wrt_r, wrt_y, *(None,) * 5
 
 
 def _save_neighbours(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -50,12 +50,13 @@ def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     return (degree * dot + a_dot - (u * av + v * au).sum(1, keepdim=True)).squeeze(1).to(x.dtype)
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR) -> Tensor:
-    """W = (q⊙k + Aq)⊙X − q⊙(AX) − A(q⊙X), from one product A[X, q⊙X, q, 1]."""
-    z, q = centred(x), q.double().unsqueeze(1)
+def weighted_differences(q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None) -> Tensor:
+    """W = (q⊙k + Aq)⊙X − q⊙(AX) − A(q⊙X), from one product A[X, q⊙X, q, 1]; plus W(r, y) where they are given."""
+    z, w = centred(x), q.double().unsqueeze(1)
     f = x.size(1)
-    az, aqz, aq, degree = (adjacency(csr, x.device) @ torch.cat([z, q * z, q, torch.ones_like(q)], 1)).split([f, f, 1, 1], 1)
-    return ((q * degree + aq) * z - q * az - aqz).to(x.dtype)
+    az, awz, aw, degree = (adjacency(csr, x.device) @ torch.cat([z, w * z, w, torch.ones_like(w)], 1)).split([f, f, 1, 1], 1)
+    out = ((w * degree + aw) * z - w * az - awz).to(x.dtype)
+    return out if r is None or y is None else out + weighted_differences(r, y, csr)
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
