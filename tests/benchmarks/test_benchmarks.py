@@ -1,19 +1,26 @@
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from eamp.benchmarks import report
-from eamp.benchmarks.growth import exponent, peak_memory
-from eamp.benchmarks.timing import interleaved
+from eamp.benchmarks.growth import exponent, growth, peak_memory
+from eamp.benchmarks.step import compare
+from eamp.benchmarks.timing import interleaved, ratios
+from eamp.benchmarks.training import training_step
 
 
 def test_contenders_take_turns() -> None:
     calls: list[str] = []
-    timings = interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, "a", rounds=3, round_seconds=0)
-    assert list(timings) == ["a", "b"]
-    assert timings["a"].ratio == timings["a"].fastest_ratio == 1.0
-    assert calls[-6:] == ["a", "b"] * 3  # in turns
+    seconds = interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=3, round_seconds=0)
+    assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3}
+    assert calls[-6:] == ["a", "b"] * 3
+
+
+def test_ratios_are_medians_within_rounds_and_of_the_fastest_rounds() -> None:
+    found = ratios({"a": [2.0, 30.0, 9.0], "b": [1.0, 10.0, 1.0]}, [("a", "b")])
+    assert found == {"a / b": {"median": 3.0, "fastest": 2.0}}
 
 
 @pytest.mark.parametrize("power", [1.0, 1.3])
@@ -28,8 +35,12 @@ def test_memory_is_measured_in_a_process_of_its_own() -> None:
 
 def test_the_report_is_printed_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(report, "CORA_LIKE", (200, 800, 16))
+    monkeypatch.setattr(report, "CASES", [(2, 8, 200, 800)])
+    monkeypatch.setattr(report, "compare", partial(compare, rounds=2))
+    monkeypatch.setattr(report, "training_step", partial(training_step, rounds=1))
+    monkeypatch.setattr(report, "growth", partial(growth, rounds=1, features=4))
     output = tmp_path / "results.json"
     results = report.run(output, quick=True)
     assert json.loads(output.read_text()) == results
-    assert results["step"][0]["ratios"]["step / A @ x"] > 0
-    assert "backward / forward" in capsys.readouterr().out
+    assert results["step"][0]["ratios"]["step / A @ x"]["median"] > 0
+    assert "backward / step" in capsys.readouterr().out

@@ -2,6 +2,7 @@ import copy
 import inspect
 import io
 import math
+import shutil
 from typing import Any
 
 import pytest
@@ -297,6 +298,7 @@ def test_torch_compile_in_one_graph(temperature: Any, detach: bool, adjacency: s
         torch.testing.assert_close(*gradients)
 
 
+@pytest.mark.skipif(shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler")
 def test_torch_compile_with_inductor() -> None:
     torch._dynamo.reset()
     g = random_graph(30, 60)

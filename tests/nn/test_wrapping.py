@@ -81,6 +81,21 @@ def test_wrapping_twice_is_wrapping_once_and_other_options_are_an_error(name: st
     assert dict(model.named_modules()) == before[1]
 
 
+def test_a_schedule_is_copied_for_every_layer_and_wrapping_twice_still_changes_nothing() -> None:
+    class Schedule(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.strength = torch.nn.Parameter(torch.tensor(0.1))
+
+        def forward(self, energy: Tensor, temperature: float) -> Tensor:
+            return self.strength
+
+    model = eamp.wrap(MODELS["GCN"](), weight=Schedule())
+    assert len({id(layer.weight.strength) for layer in model.convs}) == 3
+    before = dict(model.named_modules())
+    assert dict(eamp.wrap(model, weight=Schedule()).named_modules()) == before
+
+
 def test_a_layer_used_in_two_places_stays_one_layer() -> None:
     model = eamp.wrap(Own())
     assert model.shared is model.same
@@ -145,7 +160,7 @@ def test_a_wrapped_model_trains_copies_and_saves() -> None:
         loss = torch.nn.functional.cross_entropy(model(x, EDGES), torch.arange(10) % 3)
         loss.backward()
         optimizer.step()
-        losses.append(float(loss))
+        losses.append(loss.item())
     assert losses[-1] < losses[0]
     twin = copy.deepcopy(model)
     assert torch.equal(twin(x, EDGES), model(x, EDGES))

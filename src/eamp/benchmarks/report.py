@@ -44,9 +44,9 @@ def run(output: Path | None = None, quick: bool = False) -> dict[str, Any]:
 # Ratios first, since only they can be compared between machines: the median, and in brackets that of the fastest rounds.
 
 
-def both(result: dict[str, Any], name: str) -> str:
+def both(ratio: dict[str, float]) -> str:
     """The median ratio, and in brackets that of the fastest rounds."""
-    return f"{result['ratios'][name]:.2f} ({result['fastest ratios'][name]:.2f})"
+    return f"{ratio['median']:.2f} ({ratio['fastest']:.2f})"
 
 
 def step_table(results: dict[str, Any]) -> Table:
@@ -55,7 +55,7 @@ def step_table(results: dict[str, Any]) -> Table:
         "", *(f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features" for r in results["step"]), title="The entropy step"
     )
     for name in results["step"][0]["ratios"]:
-        table.add_row(name, *(both(r, name) for r in results["step"]))
+        table.add_row(name, *(both(r["ratios"][name]) for r in results["step"]))
     table.add_row("extra memory / size of x", *(f"{m['extra / size of x']:.2f}" for m in results["memory"]))
     table.add_row("error of the published gradient", *(f"{100 * r['error of the published gradient']:.1f} %" for r in results["step"]))
     for name in results["step"][0]["seconds"]:
@@ -69,7 +69,7 @@ def training_table(results: dict[str, Any]) -> Table:
         "layers × width", "nodes, edges", *results["training"][0]["ratios"], "PyG's, ms", title="A training step, forward and backward"
     )
     for case in results["training"]:
-        ratios = (both(case, name) for name in case["ratios"])
+        ratios = map(both, case["ratios"].values())
         table.add_row(
             f"{case['layers']} × {case['width']}", f"{case['nodes']:,}, {case['edges']:,}", *ratios, f"{1e3 * case['seconds']['PyG']:.1f}"
         )

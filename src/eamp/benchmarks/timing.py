@@ -4,48 +4,39 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 
 import torch
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Seconds per call of one contender and their ratio to those of the yardstick.
-
-    Attributes:
-        seconds: median over the rounds, what a user sees.
-        ratio: median over the rounds of the ratio within a round.
-        fastest: of the fastest round, the one least disturbed by others and by page faults.
-        fastest_ratio: of the fastest rounds.
-    """
-
-    name: str
-    seconds: float
-    ratio: float
-    fastest: float
-    fastest_ratio: float
+Rounds = dict[str, list[float]]
+"""Seconds per call of every contender, round by round."""
 
 
-def interleaved(
-    contenders: Mapping[str, Callable[[], object]], yardstick: str, rounds: int = 15, round_seconds: float = 0.05
-) -> dict[str, Timing]:
-    """Time ``contenders`` in turns, round after round, and compare each with ``yardstick``."""
+def interleaved(contenders: Mapping[str, Callable[[], object]], rounds: int = 15, round_seconds: float = 0.05) -> Rounds:
+    """Time ``contenders`` in turns, round after round."""
     repeats = {}
     for name, call in contenders.items():
         call()  # compiles and warms up
         call()
         repeats[name] = max(1, int(round_seconds / max(seconds_per_call(call, 1), 1e-6)))
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    seconds: Rounds = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, call in contenders.items():
             seconds[name].append(seconds_per_call(call, repeats[name]))
-    base = seconds[yardstick]
+    return seconds
+
+
+def ratios(seconds: Rounds, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, float]]:
+    """For every pair of contenders the ratio of their times: the median of the ratios within a round, which is what a user sees, and the
+    ratio of their fastest rounds, which are the least disturbed by others and by page faults."""
     return {
-        name: Timing(name, median(times), median(t / b for t, b in zip(times, base, strict=True)), min(times), min(times) / min(base))
-        for name, times in seconds.items()
+        f"{a} / {b}": {
+            "median": median(x / y for x, y in zip(seconds[a], seconds[b], strict=True)),
+            "fastest": min(seconds[a]) / min(seconds[b]),
+        }
+        for a, b in pairs
     }
 
 

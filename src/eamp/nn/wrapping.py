@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
@@ -12,7 +12,6 @@ from torch_geometric.nn import MessagePassing
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.propagation import MessagePassingLayer
 
-M = TypeVar("M", bound=Module)
 Selection = str | type[Module] | Iterable[str | type[Module]] | None
 
 
@@ -135,7 +134,7 @@ def check_names(model: Module, names: set[str]) -> None:
 
 
 def check_same(name: str, there: EntropyAware, wanted: EntropyAware) -> None:
-    if there.options != wanted.options:
+    if there.extra_repr() != wanted.extra_repr():  # every layer has its own copy of a schedule: alike, not the same
         raise ValueError(
             f"{name or 'the layer'} is already wrapped with {there.extra_repr()}; call eamp.unwrap(model) before wrapping it with "
             f"{wanted.extra_repr()}."

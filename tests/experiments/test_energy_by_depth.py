@@ -1,0 +1,60 @@
+"""What the paper's Figure 2 is about: with the step above its threshold energy holds, without it goes to nothing."""
+
+from pathlib import Path
+
+import networkx as nx
+import pandas as pd
+import pytest
+
+import eamp
+from eamp.experiments.energy_by_depth import NETWORKS, Network, energy_by_depth, measured_threshold, predicted_threshold
+from eamp.experiments.energy_report import run
+
+DEPTHS = (1, 10, 50, 200, 1000)
+
+
+def energies(label: str) -> dict[int, float]:
+    network = next(network for network in NETWORKS if network.label == label)
+    table = energy_by_depth([network], DEPTHS)
+    return dict(zip(table["depth"], table["energy"], strict=True))
+
+
+@pytest.mark.parametrize("label", ["GCN", "Entropic GCN, λ = 1, T = 10"])
+def test_below_the_threshold_energy_dies_to_exactly_zero(label: str) -> None:
+    energy = energies(label)
+    assert energy[50] < 1e-6 * energy[1]
+    assert energy[200] == energy[1000] == 0.0
+
+
+def test_above_the_threshold_it_sits_at_the_temperature_to_a_thousand_layers() -> None:
+    energy = energies("Entropic GCN, λ = 10, T = 1")
+    assert all(1 / 3 < energy[depth] < 3 for depth in DEPTHS[1:])
+
+
+@pytest.mark.parametrize("label", ["PairNorm", "G2"])
+def test_rivals_hold_it_too(label: str) -> None:
+    energy = energies(label)
+    assert all(energy[depth] > 0.1 * energy[1] for depth in DEPTHS)
+
+
+def test_a_regular_bipartite_graph_has_the_threshold_of_the_formula() -> None:
+    k, width = 4, 64
+    torus = eamp.Graph(nx.grid_2d_graph(10, 10, periodic=True))
+    predicted = predicted_threshold(torus, width)
+    assert predicted == pytest.approx((k + 3) / (k - 1) * (width / k) ** 0.5 / 4, rel=0.01)
+    assert measured_threshold(torus, width, depth=60) == pytest.approx(predicted, rel=0.1)
+
+
+def test_models_are_measured_before_their_last_layer() -> None:
+    table = energy_by_depth([Network("sage", "graphsage", {}), Network("linear", "linear", {})], depths=[2], width=8)
+    assert (table["energy"] > 0).all()
+
+
+def test_the_report_has_tables_and_charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("eamp.experiments.energy_report.DEPTHS", (1, 4))
+    found = pd.DataFrame({"graph": ["ring"], "degree": [2.0], "width": [64], "predicted": [2.0], "measured": [2.1]})
+    monkeypatch.setattr("eamp.experiments.energy_report.thresholds", lambda widths: found)
+    run(tmp_path, quick=True)
+    names = {file.name for file in tmp_path.iterdir()}
+    assert {"energy.md", "energy_by_depth.csv", "thresholds.csv", "energy_by_depth.svg", "thresholds.png", "thresholds.html"} <= names
+    assert "| GCN |" in capsys.readouterr().out
