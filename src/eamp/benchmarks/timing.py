@@ -9,7 +9,6 @@ from statistics import median
 
 import torch
 
-
 Rounds = dict[str, list[float]]
 """Seconds per call of every contender, round by round."""
 

@@ -86,7 +86,7 @@ class GCNConv(MessagePassingLayer):
         """Transform, then propagate; the other way round where that is cheaper."""
         widens = self.in_channels < self.out_channels
         out = self.lin(gcn_propagate(x, edge_index)) if widens else gcn_propagate(self.lin(x), edge_index)
-        return out if self.bias is None else out + self.bias
+        return out if self.bias is None else out.add_(self.bias)  # in place: it is fresh, and nothing remembers it
 
     def __repr__(self) -> str:
         return f"GCNConv({self.in_channels}, {self.out_channels})"
