@@ -179,6 +179,7 @@ def test_compiled_is_the_same(name: str, entropy: dict[str, Any] | None, x: Tens
     check_compiled(build(name, entropy=entropy), x, edge_index, "aot_eager")
 
 
+@pytest.mark.filterwarnings("ignore")  # of torch.compile's own imports
 @pytest.mark.skipif(shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler")
 def test_compiled_by_inductor_is_the_same(x: Tensor, edge_index: Tensor) -> None:
     check_compiled(build("entropic-gcn"), x, edge_index, "inductor")
