@@ -1,3 +1,4 @@
+import setuptools  # noqa: F401, I001  # before anything imports distutils, which torch.compile wants to be that of setuptools
 import pytest
 import torch
 from hypothesis import settings
