@@ -1,4 +1,3 @@
-import setuptools  # noqa: F401, I001  # before anything imports distutils, which torch.compile wants to be that of setuptools
 import pytest
 import torch
 from hypothesis import settings

@@ -1,4 +1,4 @@
-import importlib.util
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def test_pip_is_asked_to_download_only(pip: list[list[str]]) -> None:
     assert command[command.index("--abi") + 1] == "cp38"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="pip is not installed here")
+@pytest.mark.skipif(not list(importlib.metadata.distributions(name="pip")), reason="pip is not installed here")
 def test_real_pip_follows_the_users_own_settings(tiny: dict[str, Any], wheels: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eamp.data.package_index.subprocess.run", REAL_RUN)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
