@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import pytest
 import torch
 from hypothesis import settings
@@ -9,3 +11,11 @@ settings.load_profile("eamp")
 @pytest.fixture(autouse=True)
 def _same_seed_for_every_test() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_compiled_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """torch.compile keeps code on disk by what it calls, not by what that does: code from before a change would be run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+        yield
