@@ -4,10 +4,10 @@ A task is a C function of one pointer, to a block of 64-bit integers whose first
 they run out, each worth one part of the work, so it is right with any number of threads calling it, and a thread that
 is held up takes fewer.
 
-On Linux torch's CPU operators run on an OpenMP pool. A second pool beside it, such as Numba's own, would compete for the same cores, keep a
-thread count of its own and end the process when used after a fork. So tasks are handed to the very OpenMP runtime that torch is linked with.
-Where that runtime has no such entry, plain Python threads call the task; with one thread, or in a forked process, the caller does
-all the work alone.
+On Linux torch's CPU operators run on an OpenMP pool. A second pool beside it, such as Numba's own, would compete for the same
+cores, keep a thread count of its own and end the process when used after a fork. So tasks are handed to the very OpenMP runtime
+that torch is linked with. Where that has no such entry, plain Python threads call the task; with one thread, or in a forked
+process, the caller does all the work alone.
 """
 
 from __future__ import annotations
