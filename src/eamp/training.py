@@ -87,6 +87,18 @@ class Result:
     history: list[Epoch]
 
 
+@contextmanager
+def denormals_flushed() -> Iterator[None]:
+    """Round numbers below 1e-38, where the processor is a hundred times slower and activations of deep networks sink, to zero."""
+    already = bool(torch.tensor(1e-39) * 1 == 0)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(already)
+
+
+@denormals_flushed()
 def train(
     model: Module,
     data: Data,
@@ -119,21 +131,6 @@ def train(
         >>> len(train(model, data, PROTOCOLS["paper"].with_changes(epochs=5)).history)
         5
     """
-    with denormals_flushed():
-        return run(model, data, protocol, seed, checkpoint, checkpoint_every, progress, on_epoch)
-
-
-def run(
-    model: Module,
-    data: Data,
-    protocol: Protocol,
-    seed: int,
-    checkpoint: Path | None,
-    checkpoint_every: int,
-    progress: bool,
-    on_epoch: Callable[[int, Epoch], None] | None,
-) -> Result:
-    """The loop of :func:`train`."""
     torch.manual_seed(seed)
     graph = Graph(data.edge_index, data.num_nodes)
     groups = parameter_groups(model, protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay, protocol.weight_decay)
@@ -181,17 +178,6 @@ def run(
         energy=layer_energies(model, data, graph),
         history=history,
     )
-
-
-@contextmanager
-def denormals_flushed() -> Iterator[None]:
-    """Round numbers below 1e-38, where the processor is a hundred times slower and activations of deep networks sink, to zero."""
-    already = bool(torch.tensor(1e-39) * 1 == 0)
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(already)
 
 
 def training_loss(logits: Tensor, data: Data, protocol: Protocol) -> Tensor:
