@@ -50,6 +50,17 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
     sub.add_argument("names", nargs="*", help="datasets; all of the fetched ones when left out")
     sub.add_argument("--folder", type=Path | None, default=None, help="a folder that holds the raw files")
 
+    sub = command("sweep", sweep, "Run every cell of a recipe, on several processes; interrupt it as you like, it goes on.")
+    sub.add_argument("recipe", type=Path, help="a YAML file: datasets, models, depths, seeds, protocol")
+    add_store(sub)
+    sub.add_argument("--workers", type=int, default=2, help="processes, among which the cores are shared")
+    sub.add_argument("--retry_failed", action="store_true", help="try once more what failed")
+
+    sub = command("work", work, "Take cells from the store of a sweep, here or on another machine, until none is left.")
+    sub.add_argument("--study", default=None, type=str | None, help="the name of the recipe; may be left out where there is only one")
+    add_store(sub)
+    sub.add_argument("--with_parent", type=bool, default=False, help="end when the process that started this one ends")
+
     sub = command("train", train, "Train a model on a dataset over several seeds, and say how accurate it is under which protocol.")
     add_model(sub, depth=4)
     sub.add_argument("--protocol", choices=["paper", "standard"], default="standard", help="how to train and which epoch counts")
@@ -62,6 +73,12 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
     add_model(sub, depth=64)
     sub.add_argument("--output", type=Path | None, default=None, help="save words, table and charts in this folder")
     return parser, runners
+
+
+def add_store(parser: ArgumentParser) -> None:
+    """The options that say where runs are kept."""
+    parser.add_argument("--output", type=Path, default=Path("out/runs"), help="a folder for the store, its artifacts and its tables")
+    parser.add_argument("--storage", type=str | None, default=None, help="a database that many machines share, as in postgresql://...")
 
 
 def add_model(parser: ArgumentParser, depth: int) -> None:
@@ -80,13 +97,50 @@ def add_model(parser: ArgumentParser, depth: int) -> None:
 
 def train(options: Namespace) -> int:
     """``eamp train``."""
+    from eamp.experiments.cell import Cell
     from eamp.experiments.repeated import repeated, summary
 
+    settings = options.as_dict()
+    seeds, output = settings.pop("seeds"), settings.pop("output")
     try:
-        results = repeated(**{**options.as_dict(), "progress": True})
+        results = repeated(Cell(**settings), seeds, output, progress=True)
     except ValueError as error:  # of a name, an option or the data: what came, what was expected
         return fail(error)
     print(summary(results, options.protocol))
+    return 0
+
+
+def sweep(options: Namespace) -> int:
+    """``eamp sweep``."""
+    from eamp.experiments.recipe import load_recipe
+    from eamp.experiments.store import Store
+    from eamp.experiments.sweep import SweepError, save
+    from eamp.experiments.sweep import sweep as run
+
+    try:
+        name, cells = load_recipe(options.recipe)
+        store = Store(options.output, name, options.storage)
+        table = run(cells, store, options.workers, retry_failed=options.retry_failed)
+    except (ValueError, SweepError) as error:
+        return fail(error)
+    except KeyboardInterrupt:
+        return fail("interrupted; the same command goes on from here.")
+    save(table, options.output)
+    for cell, reason in store.failures():
+        print(f"failed: {cell.data} {cell.name} depth {cell.depth} seed {cell.seed}: {reason}", file=sys.stderr)
+    print(f"{len(table)} of {len(cells)} cells are in {options.output / 'cells.csv'}")
+    return 0 if len(table) == len(cells) else 1
+
+
+def work(options: Namespace) -> int:
+    """``eamp work``."""
+    from eamp.experiments.store import Store
+    from eamp.experiments.worker import end_with_parent
+    from eamp.experiments.worker import work as run
+
+    if options.with_parent:
+        end_with_parent()
+    run(Store(options.output, options.study, options.storage), announce=lambda line: print(line, flush=True))
     return 0
 
 
@@ -137,16 +191,15 @@ def data(options: Namespace) -> int:
 def diagnose(options: Namespace) -> int:
     """``eamp diagnose``."""
     from eamp.diagnostics import report
-    from eamp.experiments.repeated import build_model, load_graph
+    from eamp.experiments.cell import Cell, load_graph
 
+    settings = options.as_dict()
+    output = settings.pop("output")
     try:
-        graph = load_graph(options.data, normalize_features=False)
-        model = build_model(
-            options.model, graph, options.width, options.depth, options.seed, options.dropout, options.entropy, options.options
-        )
+        graph, model = load_graph(options.data), Cell(**settings).build()
     except ValueError as error:
         return fail(error)
-    report(model, (graph.x, graph.edge_index), folder=options.output)
+    report(model, (graph.x, graph.edge_index), folder=output)
     return 0
 
 

@@ -75,6 +75,7 @@ class Result:
         test_accuracy: test accuracy at the selected epoch.
         epoch: the selected epoch, counted from 0.
         energy: mean Dirichlet energy after every message-passing layer, at the selected epoch.
+        final_energy: the same after the last epoch.
         history: every epoch.
     """
 
@@ -84,6 +85,7 @@ class Result:
     val_loss: float
     epoch: int
     energy: list[float]
+    final_energy: list[float]
     history: list[Epoch]
 
 
@@ -167,6 +169,7 @@ def train(
         if not math.isfinite(history[-1].train_loss):
             break  # nothing comes back from NaN
 
+    final_energy = layer_energies(model, data, graph)
     model.load_state_dict(best)
     chosen = selected(history, protocol)
     return Result(
@@ -176,6 +179,7 @@ def train(
         val_loss=history[chosen].val_loss,
         epoch=chosen,
         energy=layer_energies(model, data, graph),
+        final_energy=final_energy,
         history=history,
     )
 

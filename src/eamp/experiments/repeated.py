@@ -1,75 +1,26 @@
-"""One model on one graph, trained over several seeds."""
+"""One cell, trained over several seeds: ``eamp train``."""
 
 from __future__ import annotations
 
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-import torch
-from torch.nn import Module
-from torch_geometric.data import Data
-from torch_geometric.transforms import NormalizeFeatures
-
-from eamp.data import load
-from eamp.nn.models import MODELS
-from eamp.training import PROTOCOLS, Result, train
+from eamp.experiments.cell import Cell
+from eamp.training import PROTOCOLS, Result
 
 
-def repeated(
-    *,
-    model: str,
-    data: str,
-    depth: int,
-    width: int = 64,
-    dropout: float = 0.0,
-    entropy: dict[str, Any] | None = None,
-    options: dict[str, Any] | None = None,
-    protocol: str = "standard",
-    changes: dict[str, Any] | None = None,
-    normalize_features: bool = False,
-    seed: int = 0,
-    seeds: int = 1,
-    output: Path | None = None,
-    progress: bool = False,
-) -> list[Result]:
-    """Train with seeds ``seed``, ``seed + 1``, ...; with ``output``, interrupted runs go on and finished ones are not repeated."""
-    graph = load_graph(data, normalize_features)
-    rules = PROTOCOLS[protocol].with_changes(**(changes or {}))
+def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: bool = False) -> list[Result]:
+    """Train with seeds ``cell.seed``, ``cell.seed + 1``, ...; with ``output``, interrupted runs go on, finished ones are not repeated."""
     results = []
-    for current in range(seed, seed + seeds):
-        checkpoint = None if output is None else output / f"seed_{current}.safetensors"
-        network = build_model(model, graph, width, depth, current, dropout, entropy, options)
-        results.append(train(network, graph, rules, seed=current, checkpoint=checkpoint, progress=progress))
+    for seed in range(cell.seed, cell.seed + seeds):
+        checkpoint = None if output is None else output / f"seed_{seed}.safetensors"
+        results.append(replace(cell, seed=seed).train(checkpoint, progress=progress))
         if output is not None:
-            (output / f"seed_{current}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
+            (output / f"seed_{seed}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
     return results
-
-
-def load_graph(name: str, normalize_features: bool) -> Data:
-    """A dataset, its features divided by their sum for every node if asked to."""
-    graph = load(name)
-    return NormalizeFeatures()(graph) if normalize_features else graph
-
-
-def build_model(
-    name: str,
-    graph: Data,
-    width: int,
-    depth: int,
-    seed: int,
-    dropout: float = 0.0,
-    entropy: dict[str, Any] | None = None,
-    options: dict[str, Any] | None = None,
-) -> Module:
-    """A model by its name, initialised under ``seed``."""
-    if name not in MODELS:
-        raise ValueError(f"no model named {name!r}; there are {', '.join(MODELS)}.")
-    torch.manual_seed(seed)
-    return MODELS[name](graph.num_features, width, graph.num_classes, depth, dropout=dropout, entropy=entropy, **(options or {}))
 
 
 def summary(results: Sequence[Result], protocol: str) -> str:
