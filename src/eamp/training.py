@@ -133,8 +133,9 @@ def train(
         >>> len(train(model, data, PROTOCOLS["paper"].with_changes(epochs=5)).history)
         5
     """
-    torch.manual_seed(seed)
     graph = Graph(data.edge_index, data.num_nodes)
+    one_pass = same_in_training(model, data, graph)
+    torch.manual_seed(seed)
     groups = parameter_groups(model, protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay, protocol.weight_decay)
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
     history: list[Epoch] = []
@@ -145,20 +146,24 @@ def train(
     bar = tqdm(
         range(len(history), protocol.epochs), initial=len(history), total=protocol.epochs, disable=None if progress else True, leave=False
     )
+    logits: Tensor | None = None
     for epoch in bar:
         if out_of_patience(history, protocol):
             break
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(protocol, epoch)
-        model.train()
         optimizer.zero_grad()
-        loss = training_loss(model(data.x, graph), data, protocol)
+        if logits is None or not one_pass:
+            logits = model.train()(data.x, graph)
+        loss = training_loss(logits, data, protocol)
         if callable(auxiliary_loss := getattr(model, "auxiliary_loss", None)):
             loss = loss + auxiliary_loss()
         loss.backward()
         optimizer.step()
 
-        history.append(evaluate(model, data, graph, loss.item()))
+        with torch.set_grad_enabled(one_pass):  # then the next epoch begins with this pass
+            logits = model.train(one_pass)(data.x, graph)
+        history.append(measure(logits.detach(), data, loss.item()))
         if selected(history, protocol) == epoch:
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         bar.set_postfix_str(f"loss {history[-1].train_loss:.3g}, val {history[-1].val_accuracy:.3f}")
@@ -190,13 +195,21 @@ def training_loss(logits: Tensor, data: Data, protocol: Protocol) -> Tensor:
     return F.cross_entropy(logits[mask], data.y[mask], reduction=protocol.reduction, label_smoothing=protocol.label_smoothing)
 
 
-@torch.no_grad()
-def evaluate(model: Module, data: Data, graph: Graph, train_loss: float) -> Epoch:
-    """Loss and accuracies of the model as it is, without dropout."""
-    logits = model.eval()(data.x, graph)
+def measure(logits: Tensor, data: Data, train_loss: float) -> Epoch:
+    """Loss and accuracies of an epoch."""
     correct = logits.argmax(1) == data.y
     val_loss = F.cross_entropy(logits[data.val_mask], data.y[data.val_mask]).item()
     return Epoch(train_loss, val_loss, correct[data.val_mask].float().mean().item(), correct[data.test_mask].float().mean().item())
+
+
+@torch.no_grad()
+def same_in_training(model: Module, data: Data, graph: Graph) -> bool:
+    """Whether the model, without dropout or noise, computes the same in training as in evaluation; tried, not assumed.
+
+    Then the pass that measures one epoch is the one the next begins with, and a quarter of the time is saved.
+    """
+    trained = model.train()(data.x, graph)
+    return torch.equal(trained, model.train()(data.x, graph)) and torch.equal(trained, model.eval()(data.x, graph))
 
 
 def selected(history: list[Epoch], protocol: Protocol) -> int:
