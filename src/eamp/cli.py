@@ -33,6 +33,16 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
         runners[name] = run
         return sub
 
+    sub = command("reproduce", reproduce, "Rerun the paper, figure by figure, and end with a page to look at.")
+    sub.add_argument("--output", type=Path, default=Path("out"), help="a folder for the runs, tables, figures and the page")
+    sub.add_argument("--quick", action="store_true", help="Cora, three depths, one seed: a few minutes")
+    sub.add_argument("--seeds", type=int, default=1, help="of the table and the figures; more later cost only the new ones")
+    sub.add_argument("--workers", type=int, default=2, help="processes, among which the cores are shared")
+    sub.add_argument("--only", nargs="*", default=[], choices=["figures", "table", "variants"], help="parts; all when left out")
+
+    sub = command("report", report, "Write the page, figures and tables of a reproduction anew from what it saved.")
+    sub.add_argument("folder", type=Path, help="the output folder of `eamp reproduce`")
+
     sub = command("energy", energy, "Energy against depth on a grid, to a thousand layers, and the threshold of the step's weight.")
     sub.add_argument("--output", type=Path, default=Path("out/energy"), help="a folder for tables and charts")
     sub.add_argument("--seeds", type=int, default=3)
@@ -107,6 +117,43 @@ def train(options: Namespace) -> int:
     except ValueError as error:  # of a name, an option or the data: what came, what was expected
         return fail(error)
     print(summary(results, options.protocol))
+    return 0
+
+
+def reproduce(options: Namespace) -> int:
+    """``eamp reproduce``."""
+    from eamp.data import DataError
+    from eamp.experiments.reproduce import reproduce as run
+    from eamp.experiments.sweep import SweepError
+    from eamp.report import write_report
+
+    try:
+        found = run(options.output, quick=options.quick, seeds=options.seeds, workers=options.workers, only=options.only)
+    except (DataError, SweepError) as error:
+        return fail(error)
+    except KeyboardInterrupt:
+        return fail("interrupted; the same command goes on from here.")
+    page = write_report(
+        options.output,
+        cells=found.cells,
+        layer_energies=found.layer_energies,
+        depth_energies=found.depth_energies,
+        thresholds=found.thresholds,
+        notices=found.notices,
+        command=" ".join(["eamp", *sys.argv[1:]]),
+    )
+    print(f"Written to {page}")
+    return 0
+
+
+def report(options: Namespace) -> int:
+    """``eamp report``."""
+    from eamp.report import from_folder
+
+    try:
+        print(f"Written to {from_folder(options.folder)}")
+    except (OSError, ValueError) as error:
+        return fail(error)
     return 0
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.nn import Module, ModuleList
 from torch_geometric.data import Data
 
 import eamp
@@ -41,6 +42,11 @@ NETWORKS = (
     Network("EGNN", "egnn", {}),
     Network("GRAND", "grand", {}),
     Network("Entropic GRAND, λ = 10, T = 1", "grand", {"entropy": {"weight": 10.0, "temperature": 1.0}}),
+    Network("Entropic GCNII, λ = 10, T = 1", "gcnii", {"entropy": {"weight": 10.0, "temperature": 1.0}}),
+    Network("ACMP", "acmp", {}),
+    Network("GAT", "gat", {}),
+    Network("GraphSAGE", "graphsage", {}),
+    Network("Noisy GCN", "noisy-gcn", {}),
 )
 
 
@@ -63,12 +69,20 @@ def hidden_energy(network: Network, data: Data, depth: int, width: int, seed: in
     torch.manual_seed(seed)
     model = MODELS[network.model](data.num_features, width, OUTPUTS, depth, **network.options).eval()
     reached: list[Tensor] = []
-    last = next((child for name, child in model.named_children() if name in ("output", "decoder")), None)
-    if last is not None:
+    if (last := last_layer(model)) is not None:
         last.register_forward_pre_hook(lambda module, inputs: reached.append(inputs[0]))
     with torch.no_grad():
         reached.append(model(data.x, data.edge_index))  # a model without a last layer of its own is measured at its output
     return float(eamp.dirichlet_energy(reached[0], data.edge_index).mean())
+
+
+def last_layer(model: Module) -> Module | None:
+    """What makes logits of the embedding, if it is a layer of its own."""
+    children = dict(model.named_children())
+    if isinstance(inner := children.get("model"), Module):  # of a network with noise around it
+        return last_layer(inner)
+    convs = children.get("convs")
+    return children.get("output") or children.get("decoder") or (convs[-1] if isinstance(convs, ModuleList) else None)
 
 
 # --- The threshold of λ -----------------------------------------------------------------------------------------------
