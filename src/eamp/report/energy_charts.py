@@ -1,0 +1,146 @@
+"""Energy against depth: untrained networks (Figure 2), λ's threshold, and the layers of trained ones (Figure 3)."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from eamp.experiments.published import ENTROPIC_SETTINGS, FIGURE_3_DATA, FIGURE_3_DEPTH, FIGURE_3_LOWEST
+from eamp.report import numbers
+from eamp.report.colours import PUSH, Look, family, looks
+from eamp.report.compared import data_order, in_order, title
+from eamp.report.figure import Figure, Panel
+from eamp.report.lines import OPACITY, Decades, depth_axis, finite, model_encodings, shape
+from eamp.report.theme import ink
+
+ENERGY = "mean Dirichlet energy"
+SHADES = (PUSH, "#7fb0d9", "#1d4e78", "#56708a", "#9db7cc")
+# Basic GCN lies widest and lowest, so that a line on top of it does not hide it.
+STROKES = (("thin", 1.2, 22), ("wide", 4.4, 105), ("strong", 2.4, 46))
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down")
+
+
+def over_seeds(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Mean, lowest and highest energy over seeds, and the three in words."""
+    spread = {"energy": ("energy", "mean"), "low": ("energy", "min"), "high": ("energy", "max"), "seeds": ("seed", "nunique")}
+    means = finite(frame).groupby(keys, as_index=False, sort=False).agg(**spread)
+    means["value"] = means["energy"].map(numbers.energy)
+    means["range"] = [f"{numbers.energy(low)} to {numbers.energy(high)}" for low, high in zip(means["low"], means["high"], strict=True)]
+    return means
+
+
+def figure_2(depth_energies: pd.DataFrame) -> Figure | None:
+    """Untrained networks on the grid, both axes logarithmic; the paper's networks in strong lines."""
+    means = over_seeds(depth_energies.rename(columns={"network": "name"}), ["name", "depth"])
+    if means.empty:
+        return None
+    legend = looks(means["name"])
+    decades = Decades(means["energy"].tolist())
+    means["shown"] = means["energy"].map(decades.place)
+    x = depth_axis(means["depth"], base=10)
+    tooltip = [alt.Tooltip("name:N", title="network"), alt.Tooltip("depth:Q", title="layers"), alt.Tooltip("value:N", title=ENERGY)]
+    layers = decades.lane(ENERGY)
+    for weight, width, size in STROKES:
+        part = means[[stroke(name, legend) == weight for name in means["name"]]]
+        base = alt.Chart(part).encode(x=x, y=decades.axis("shown", ENERGY), opacity=OPACITY, **model_encodings(legend))
+        points = base.mark_point(filled=True, size=size, strokeDash=[1, 0], opacity=1)
+        layers += [base.mark_line(strokeWidth=width), points.encode(shape=shape(legend), tooltip=[*tooltip, *seed_range(means)])]
+    caption = "Untrained networks on a 10 × 10 grid, a fresh one per depth; energy of what reaches the output layer. Strong lines: the paper's models."
+    if decades.has_zeros:
+        caption += " A logarithmic axis has no place for 0: energies that are exactly 0 stand in the lane below."
+    panel = Panel("", alt.layer(*layers), width=640, height=400)
+    return Figure("figure_2", "Energy against depth, untrained", caption, (panel,), legend, columns=1)
+
+
+def stroke(name: str, legend: dict[str, Look]) -> str:
+    """Which of the strokes a network of Figure 2 is drawn with."""
+    if family(name) == "Basic GCN":
+        return "wide"
+    return "strong" if legend[name].prominent else "thin"
+
+
+def seed_range(means: pd.DataFrame) -> list[alt.Tooltip]:
+    """Lowest and highest of the seeds, where there are several."""
+    return [alt.Tooltip("range:N", title="over seeds"), alt.Tooltip("seeds:Q", title="seeds")] if means["seeds"].max() > 1 else []
+
+
+def figure_3(layer_energies: pd.DataFrame) -> Figure | None:
+    """The U-curves, a panel per dataset and depth, with the paper's landmarks where it gave them."""
+    means = over_seeds(layer_energies, ["data", "name", "depth", "layer"])
+    if means.empty:
+        return None
+    legend = looks(in_order(means["name"]))
+    panels = []
+    for data in data_order(means["data"]):
+        for depth, part in means[means["data"] == data].groupby("depth"):
+            panels.append(Panel(f"{title(data)}, {depth} layers", u_chart(part, data, int(depth), legend)))
+    caption = "Energy after every layer of trained networks, logarithmic; bands span the seeds."
+    if any(data == FIGURE_3_DATA and depth == FIGURE_3_DEPTH for data, depth in zip(means["data"], means["depth"], strict=True)):
+        caption += " Thin dashed lines: the lowest energies that the paper gives."
+    if (means["energy"] == 0).any():
+        caption += " Energies that are exactly 0 stand in the lane below the axis."
+    return Figure("figure_3", "Energy layer by layer, trained", caption, tuple(panels), legend)
+
+
+def u_chart(part: pd.DataFrame, data: str, depth: int, legend: dict[str, Look]) -> alt.LayerChart | alt.FacetChart:
+    """One panel of Figure 3."""
+    here = set(part["name"])
+    landmarks = {name: FIGURE_3_LOWEST[name] for name in here if name in FIGURE_3_LOWEST} if (data, depth) == (FIGURE_3_DATA, FIGURE_3_DEPTH) else {}
+    decades = Decades([*part["energy"], *part["low"], *landmarks.values()])
+    part = part.assign(shown=part["energy"].map(decades.place), bottom=part["low"].map(decades.place), top=part["high"].map(decades.place))
+    last = int(part["layer"].max())
+    x = alt.X("layer:Q", title="layer", scale=alt.Scale(domain=[1, max(last, 2)], nice=False), axis=alt.Axis(tickMinStep=1, format="d"))
+    base = alt.Chart(part).encode(x=x, opacity=OPACITY, **model_encodings(legend))
+    tooltip = [
+        alt.Tooltip("name:N", title="model"),
+        alt.Tooltip("layer:Q", title="layer"),
+        alt.Tooltip("value:N", title=ENERGY),
+        *seed_range(part),
+    ]
+    layers = decades.lane(ENERGY)
+    if landmarks:
+        published = pd.DataFrame({"name": list(landmarks), "shown": list(landmarks.values())})
+        rules = alt.Chart(published).encode(y=decades.axis("shown", ENERGY), opacity=OPACITY, **model_encodings(legend, dashes=False))
+        layers += [rules.mark_rule(strokeDash=[3, 4], strokeWidth=1.1).encode(tooltip=["name:N", alt.Tooltip("shown:Q", title="paper's lowest")])]
+    if part["seeds"].max() > 1:
+        layers += [base.mark_area(fillOpacity=0.14, strokeOpacity=0).encode(y=decades.axis("bottom", ENERGY), y2="top:Q")]
+    layers += [base.mark_line(strokeWidth=2.2).encode(y=decades.axis("shown", ENERGY))]
+    # Invisible but wide, so that a finger finds them.
+    targets = base.mark_point(filled=True, size=90, fillOpacity=0, strokeOpacity=0).encode(y=decades.axis("shown", ENERGY), tooltip=tooltip)
+    return alt.layer(*layers, targets)
+
+
+def thresholds(found: pd.DataFrame) -> Figure | None:
+    """Measured thresholds as points on the predicted lines, between the two λ that the paper chose."""
+    if found.empty:
+        return None
+    graphs = list(dict.fromkeys(found["graph"]))
+    legend = {g: Look(SHADES[k % len(SHADES)], SHAPES[k % len(SHAPES)], (1, 0), True) for k, g in enumerate(graphs)}
+    named = found.rename(columns={"graph": "name"})
+    widths = sorted({int(width) for width in found["width"]})
+    x = alt.X("width:Q", title="width of the layers", scale=alt.Scale(type="log", base=2, nice=False, padding=16), axis=alt.Axis(values=widths, format="d"))
+    scale = alt.Scale(type="log", domain=[0.8, 12], nice=False)
+    axis = alt.Axis(values=[1, 2, 3, 4, 5, 6, 8, 10], format="d", titleAngle=0)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title="λ", scale=scale, axis=axis)
+
+    base = alt.Chart(named).encode(x=x, opacity=OPACITY, **model_encodings(legend, dashes=False))
+    tooltip = [alt.Tooltip("name:N", title="graph"), "width:Q"] + [
+        alt.Tooltip(f"{c}:Q", title=f"λ, {c}", format=".2f") for c in ("measured", "predicted")
+    ]
+    chosen = pd.DataFrame(
+        [{"weight": weight, "words": f"λ = {weight:g}: the paper's choice for {title(data)}"} for data, (weight, _) in ENTROPIC_SETTINGS.items()]
+    )
+    marks = alt.Chart(chosen).encode(y=y("weight"))
+    chart = alt.layer(
+        marks.mark_rule(color=ink("axis"), strokeWidth=1.2),
+        marks.mark_text(color=ink("soft"), align="left", baseline="bottom", dx=4, dy=-4).encode(x=alt.value(0), text="words:N"),
+        base.mark_line(strokeDash=[5, 3], strokeWidth=1.6).encode(y=y("predicted")),
+        base.mark_point(filled=True, size=70, opacity=1).encode(y=y("measured"), shape=shape(legend), tooltip=tooltip),
+    )
+    caption = (
+        "λ above which the entropy step wins over a layer's own contraction, so that an untrained ReLU GCN of 100 layers keeps its energy. "
+        "Points: measured; dashed: predicted from the graph's spectrum alone."
+    )
+    return Figure("thresholds", "The threshold of λ", caption, (Panel("", chart, width=520, height=320),), legend, columns=1)
