@@ -27,6 +27,7 @@ DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (1,
 # The entropy term itself, where no model is meant: pushes in the colour of the network that has it, pulls in one that no model has.
 PUSH = FAMILIES["Entropic GCN"][0]
 PULL = "#c2405b"
+INK = "currentColor"  # neither: the colour of the text around it
 
 
 @dataclass(frozen=True)

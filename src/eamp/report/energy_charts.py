@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import altair as alt
 import pandas as pd
 
@@ -15,6 +17,8 @@ from eamp.report.theme import ink
 
 ENERGY = "mean Dirichlet energy"
 SHADES = (PUSH, "#7fb0d9", "#1d4e78", "#56708a", "#9db7cc")
+# Where networks lose their energy by many decades, those that keep it are shown again on their own.
+CLOSE_UP, CLOSE_UP_BELOW = 1e-4, -6
 # Basic GCN lies widest and lowest, so that a line on top of it does not hide it.
 STROKES = (("thin", 1.2, 22), ("wide", 4.4, 105), ("strong", 2.4, 46))
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down")
@@ -36,7 +40,21 @@ def figure_2(depth_energies: pd.DataFrame) -> Figure | None:
         return None
     legend = looks(means["name"])
     decades = Decades(means["energy"].tolist())
-    means["shown"] = means["energy"].map(decades.place)
+    panels = [Panel("", depth_chart(means, decades, legend), width=500, height=380)]
+    upper = means[means["energy"] >= CLOSE_UP]
+    if decades.low < CLOSE_UP_BELOW and not upper.empty:
+        heading = f"Close-up: from {numbers.energy(CLOSE_UP)} upwards"
+        panels = [replace(panels[0], heading="All energies")]
+        panels.append(Panel(heading, depth_chart(upper, Decades(upper["energy"].tolist()), legend), width=500, height=380))
+    caption = "Untrained networks on a 10 × 10 grid, a fresh one per depth; energy of what reaches the output layer. Strong lines: the paper's models."
+    if decades.has_zeros:
+        caption += " A logarithmic axis has no place for 0: energies that are exactly 0 stand in the lane below it."
+    return Figure("figure_2", "Energy against depth, untrained", caption, tuple(panels), legend)
+
+
+def depth_chart(means: pd.DataFrame, decades: Decades, legend: dict[str, Look]) -> alt.LayerChart | alt.FacetChart:
+    """One panel of Figure 2."""
+    means = means.assign(shown=means["energy"].map(decades.place))
     x = depth_axis(means["depth"], base=10)
     tooltip = [alt.Tooltip("name:N", title="network"), alt.Tooltip("depth:Q", title="layers"), alt.Tooltip("value:N", title=ENERGY)]
     layers = decades.lane(ENERGY)
@@ -45,11 +63,7 @@ def figure_2(depth_energies: pd.DataFrame) -> Figure | None:
         base = alt.Chart(part).encode(x=x, y=decades.axis("shown", ENERGY), opacity=OPACITY, **model_encodings(legend))
         points = base.mark_point(filled=True, size=size, strokeDash=[1, 0], opacity=1)
         layers += [base.mark_line(strokeWidth=width), points.encode(shape=shape(legend), tooltip=[*tooltip, *seed_range(means)])]
-    caption = "Untrained networks on a 10 × 10 grid, a fresh one per depth; energy of what reaches the output layer. Strong lines: the paper's models."
-    if decades.has_zeros:
-        caption += " A logarithmic axis has no place for 0: energies that are exactly 0 stand in the lane below."
-    panel = Panel("", alt.layer(*layers), width=640, height=400)
-    return Figure("figure_2", "Energy against depth, untrained", caption, (panel,), legend, columns=1)
+    return alt.layer(*layers)
 
 
 def stroke(name: str, legend: dict[str, Look]) -> str:

@@ -11,7 +11,7 @@ import torch
 
 import eamp
 from eamp.report import numbers
-from eamp.report.colours import PULL, PUSH, Look
+from eamp.report.colours import INK, PULL, PUSH, Look
 from eamp.report.figure import Figure, Panel
 from eamp.report.lines import OPACITY, model_encodings
 from eamp.report.theme import ink
@@ -105,10 +105,11 @@ def figure_1a() -> Figure:
     width, height = round((right - left) * PIXELS_PER_UNIT), round((top - bottom) * PIXELS_PER_UNIT)
     caption = (
         f"T∇S at the middle node, computed for six nodes in the plane at T = {TEMPERATURE:g}: each neighbour adds (q_i + q_j)(x_i − x_j), "
-        "which points away from it while the two energies are low, and towards it where its energy is far above T. The thick arrow is the sum. "
+        "which points away from it while the two energies are low, and towards it where its energy is far above T. "
         f"Arrows are drawn {ARROW_SCALE:g} times as long; filled nodes have E > T."
     )
     legend = {"pushes away": Look(PUSH, "stroke", (1, 0), True), "pulls closer": Look(PULL, "stroke", (1, 0), True)}
+    legend["their sum, T∇S"] = Look(INK, "stroke", (1, 0), True)
     return Figure("figure_1a", "The push on one node", caption, (Panel("", chart, width, height, stretches=False),), legend, columns=1)
 
 

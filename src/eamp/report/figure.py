@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from eamp.report.colours import Look
+from eamp.report.colours import INK, Look
 from eamp.report.theme import config, ink, params
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart
@@ -78,10 +78,10 @@ def key(legend: dict[str, Look]) -> alt.LayerChart | alt.FacetChart:
 
     samples = []
     for name, look in legend.items():
-        one = base.transform_filter(alt.datum.name == name)
-        samples.append(one.mark_rule(color=look.colour, strokeWidth=2.2, strokeDash=list(look.dash)).encode(x=at("start"), x2="end:Q"))
+        one, colour = base.transform_filter(alt.datum.name == name), ink("ink") if look.colour == INK else look.colour
+        samples.append(one.mark_rule(color=colour, strokeWidth=2.2, strokeDash=list(look.dash)).encode(x=at("start"), x2="end:Q"))
         if look.shape != "stroke":
-            samples.append(one.mark_point(color=look.colour, shape=look.shape, filled=True, size=60, opacity=1).encode(x=at("middle")))
+            samples.append(one.mark_point(color=colour, shape=look.shape, filled=True, size=60, opacity=1).encode(x=at("middle")))
     words = base.mark_text(align="left", color=ink("ink"), limit=0).encode(x=at("words"), text="name:N")
     return alt.layer(*samples, words).properties(width=36, height=22 * len(legend))
 

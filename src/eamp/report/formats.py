@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from eamp.report.tables import Table
+
+HEADING_WIDTH = 19
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -68,9 +71,15 @@ def latex(table: Table) -> str:
     return (
         "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n"
         f"\\caption{{{escape_latex(table.caption)}}}\n\\label{{tab:{table.key.replace('_', '-')}}}\n"
-        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{latex_row(table.columns)}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}{note}\n"
+        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{latex_heading(table.columns)}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}{note}\n"
         "\\end{table}\n"
     )
+
+
+def latex_heading(columns: tuple[str, ...]) -> str:
+    """Long headings are stacked, so that the table is no wider than its numbers."""
+    stacks = [r" \\ ".join(map(escape_latex, textwrap.wrap(column, HEADING_WIDTH))) for column in columns]
+    return " & ".join(rf"\shortstack[r]{{{stack}}}" if r"\\" in stack else stack for stack in stacks) + r" \\"
 
 
 def latex_row(row: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pandas as pd
 
 from eamp.report import numbers
-from eamp.report.compared import PAPER_READING, TEST_READING, TOLERANCE, paired, summarised, title
+from eamp.report.compared import PAPER_READING, READINGS, TEST_READING, TOLERANCE, paired, summarised, title
 
 MARK = "†"
 
@@ -102,14 +102,14 @@ def variants(cells: pd.DataFrame) -> Table | None:
     rows = []
     for row in changes.to_dict("records"):
         cell: list[str] = [title(row["data"]), row["name"], str(row["depth"])]
-        for reading in ("best_val_accuracy", "test_accuracy"):
+        for reading in READINGS:
             cell += [
                 numbers.accuracy(row[f"{reading}_parent"]),
                 numbers.accuracy(row[reading]),
                 numbers.change_with_deviation(row[f"{reading}_change"], row[f"{reading}_change_deviation"]),
             ]
         rows.append(tuple(cell))
-    columns = ("dataset", "variant", "depth", f"{PAPER_READING}: base", "variant", "change", f"{TEST_READING}: base", "variant", "change")
+    columns = ("dataset", "variant", "depth", *(f"{which}: {words}" for words in READINGS.values() for which in ("base", "variant", "change")))
     seeds = " or ".join(numbers.counted(int(n), "seed") for n in sorted(set(changes["seeds"])))
     note = f"Base: the model before the comma. Changes are paired seed by seed ({seeds}; ± sample standard deviation of the differences)."
     return Table("variants", "What the paper's shortcuts cost: each variant beside its base.", columns, tuple(rows), changes, 3, note)
