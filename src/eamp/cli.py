@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -66,16 +67,31 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
     sub.add_argument("--workers", type=int, default=2, help="processes, among which the cores are shared")
     sub.add_argument("--retry_failed", action="store_true", help="try once more what failed")
 
-    sub = command("work", work, "Take cells from the store of a sweep, here or on another machine, until none is left.")
+    sub = command("tune", tune, "Search for good settings of a model on a dataset, by validation accuracy; interrupt it as you like.")
+    add_model(sub, depth=4)
+    add_protocol(sub)
+    sub.add_argument(
+        "--search",
+        type=dict[str, Any] | None,
+        default=None,
+        help='what to search, as in {"entropy.weight": {"low": 0.1, "high": 30, "log": true}, "dropout": [0, 0.5]}; '
+        "weight and temperature of the entropy step and the learning rate when left out",
+    )
+    sub.add_argument("--trials", type=int, default=50, help="how many settings to try in all; those of earlier calls count")
+    sub.add_argument("--seeds", type=int, default=1, help="a setting's value is the mean over seeds seed, seed + 1, ...")
+    sub.add_argument("--prune", type=bool, default=True, help="stop settings that are worse than the median of those before")
+    sub.add_argument("--study", default=None, type=str | None, help="a name for the search; made of model, dataset and depth if left out")
+    add_store(sub, Path("out/tune"))
+    sub.add_argument("--workers", type=int, default=2, help="processes, among which the cores are shared")
+
+    sub = command("work", work, "Help a sweep or a search, here or on another machine, until nothing is left to do.")
     sub.add_argument("--study", default=None, type=str | None, help="the name of the recipe; may be left out where there is only one")
     add_store(sub)
-    sub.add_argument("--with_parent", type=bool, default=False, help="end when the process that started this one ends")
+    sub.add_argument("--with_parent", type=int | None, default=None, help="end when the process of this number, which started it, ends")
 
     sub = command("train", train, "Train a model on a dataset over several seeds, and say how accurate it is under which protocol.")
     add_model(sub, depth=4)
-    sub.add_argument("--protocol", choices=["paper", "standard"], default="standard", help="how to train and which epoch counts")
-    sub.add_argument("--changes", type=dict[str, Any] | None, default=None, help='changes to the protocol, as in {"conv_decay": 0.01}')
-    sub.add_argument("--normalize_features", action="store_true", help="divide every node's features by their sum")
+    add_protocol(sub)
     sub.add_argument("--seeds", type=int, default=1, help="train with seeds seed, seed + 1, ...")
     sub.add_argument("--output", type=Path | None, default=None, help="a folder for checkpoints, to go on from, and results")
 
@@ -85,10 +101,15 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
     return parser, runners
 
 
-def add_store(parser: ArgumentParser) -> None:
+def add_store(parser: ArgumentParser, folder: Path = Path("out/runs")) -> None:
     """The options that say where runs are kept."""
-    parser.add_argument("--output", type=Path, default=Path("out/runs"), help="a folder for the store, its artifacts and its tables")
-    parser.add_argument("--storage", type=str | None, default=None, help="a database that many machines share, as in postgresql://...")
+    parser.add_argument("--output", type=Path, default=folder, help="a folder for the store, its artifacts and its tables")
+    parser.add_argument(
+        "--storage",
+        type=str | None,
+        default=None,
+        help="a database that many machines share, as in postgresql://...; the environment variable EAMP_STORAGE does the same",
+    )
 
 
 def add_model(parser: ArgumentParser, depth: int) -> None:
@@ -103,6 +124,13 @@ def add_model(parser: ArgumentParser, depth: int) -> None:
     )
     parser.add_argument("--options", type=dict[str, Any] | None, default=None, help='what else the model takes, as in {"theta": 0.5}')
     parser.add_argument("--seed", type=int, default=0)
+
+
+def add_protocol(parser: ArgumentParser) -> None:
+    """The options that say how to train."""
+    parser.add_argument("--protocol", choices=["paper", "standard"], default="standard", help="how to train and which epoch counts")
+    parser.add_argument("--changes", type=dict[str, Any] | None, default=None, help='changes to the protocol, as in {"conv_decay": 0.01}')
+    parser.add_argument("--normalize_features", action="store_true", help="divide every node's features by their sum")
 
 
 def train(options: Namespace) -> int:
@@ -159,36 +187,91 @@ def report(options: Namespace) -> int:
 
 def sweep(options: Namespace) -> int:
     """``eamp sweep``."""
+    from rich import print as show
+
     from eamp.experiments.recipe import load_recipe
     from eamp.experiments.store import Store
-    from eamp.experiments.sweep import SweepError, save
+    from eamp.experiments.sweep import SweepError, failures, save, summary
     from eamp.experiments.sweep import sweep as run
 
     try:
         name, cells = load_recipe(options.recipe)
-        store = Store(options.output, name, options.storage)
+        store = Store(options.output, name, shared_storage(options))
         table = run(cells, store, options.workers, retry_failed=options.retry_failed)
     except (ValueError, SweepError) as error:
         return fail(error)
     except KeyboardInterrupt:
-        return fail("interrupted; the same command goes on from here.")
-    save(table, options.output)
-    for cell, reason in store.failures():
+        return interrupted()
+    for cell, reason in failures(cells, store):
         print(f"failed: {cell.data} {cell.name} depth {cell.depth} seed {cell.seed}: {reason}", file=sys.stderr)
+    if len(table):
+        save(table, options.output)
+        show(summary(table))
     print(f"{len(table)} of {len(cells)} cells are in {options.output / 'cells.csv'}")
     return 0 if len(table) == len(cells) else 1
 
 
+def tune(options: Namespace) -> int:
+    """``eamp tune``."""
+    from rich import print as show
+
+    from eamp.experiments import tune
+    from eamp.experiments.cell import Cell
+    from eamp.experiments.crew import SweepError
+    from eamp.experiments.store import Store
+
+    own = ("search", "trials", "seeds", "prune", "study", "output", "storage", "workers")
+    settings = {name: value for name, value in options.as_dict().items() if name not in own}
+    try:
+        search = tune.Search(Cell(**settings), options.search or tune.DEFAULT_SPACE, options.seeds, options.prune)
+        name = options.study or f"{options.model} on {options.data}, depth {options.depth}"
+        store = Store(options.output, name, shared_storage(options))
+        trials = tune.tune(search, store, options.trials, options.workers)
+    except (ValueError, SweepError) as error:
+        return fail(error)
+    except KeyboardInterrupt:
+        return interrupted()
+    for reason in tune.failures(store):
+        print(f"failed: {reason}", file=sys.stderr)
+    if not trials:
+        return fail("no trial has finished.")
+    best, recipe = tune.best_cell(trials), options.output / "best.yaml"
+    tune.save_recipe(best, options.seeds, recipe)
+    show(tune.best_table(trials, tune.importances(store)))
+    print(f"{tune.counted(store)}\nThe best again: {tune.train_command(best, options.seeds)}\nAs a recipe for `eamp sweep`: {recipe}")
+    return 0
+
+
 def work(options: Namespace) -> int:
     """``eamp work``."""
+    from eamp.experiments.storage import StoreError
     from eamp.experiments.store import Store
+    from eamp.experiments.sweep import run_cell
+    from eamp.experiments.tune import Search, run_try
     from eamp.experiments.worker import end_with_parent
     from eamp.experiments.worker import work as run
 
-    if options.with_parent:
-        end_with_parent()
-    run(Store(options.output, options.study, options.storage), announce=lambda line: print(line, flush=True))
+    if options.with_parent is not None:
+        end_with_parent(options.with_parent)
+    try:
+        store = Store.existing(options.output, options.study, shared_storage(options))
+        run(store, run_cell if Search.kept_in(store) is None else run_try, announce=lambda line: print(line, flush=True))
+    except StoreError as error:
+        return fail(error)
+    except KeyboardInterrupt:
+        return interrupted()
     return 0
+
+
+def shared_storage(options: Namespace) -> str | None:
+    """The address of a database, from the command line or, where nobody can read it there, from the environment."""
+    return options.storage or os.environ.get("EAMP_STORAGE")
+
+
+def interrupted() -> int:
+    """After Ctrl-C; the status is what shells give such a command."""
+    fail("interrupted; the same command goes on from here.")
+    return 130
 
 
 def bench(options: Namespace) -> int:

@@ -13,30 +13,37 @@ from typing import Any
 import optuna
 from filelock import FileLock
 from optuna.exceptions import ExperimentalWarning
-from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
-from sqlalchemy import Connection, event
+from optuna.storages import RDBStorage
+from sqlalchemy import Connection, event, make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 HEARTBEAT, GRACE = 15, 120  # seconds between two heartbeats, and after which a silent worker counts as lost
-MAX_ATTEMPTS = 20  # a cell that has lost this many workers is likely what kills them
+PATIENCE = 120  # seconds to wait for other writers of a SQLite file
 
 warnings.filterwarnings("ignore", category=ExperimentalWarning)  # what Optuna calls heartbeats and artifacts
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
+class StoreError(ValueError):
+    """A store that cannot be opened, or is not what it was taken for."""
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The file of a SQLite database; ``None`` for any other."""
+    return Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:") else None
+
+
 def open_storage(url: str) -> RDBStorage:
     """Optuna's storage at ``url``; on SQLite with transactions that do not interleave."""
-    if not url.startswith("sqlite"):
-        return RDBStorage(
-            url,
-            engine_kwargs={"pool_pre_ping": True},
-            heartbeat_interval=HEARTBEAT,
-            grace_period=GRACE,
-            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(MAX_ATTEMPTS),
-        )
-    file = Path(url.removeprefix("sqlite:///"))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{file}.lock"):  # two processes that make the tables at once would trip over each other
-        storage = RDBStorage(url, engine_kwargs={"connect_args": {"timeout": 120}})
+    file = sqlite_file(url)
+    try:
+        if file is None:
+            return RDBStorage(url, {"pool_pre_ping": True}, heartbeat_interval=HEARTBEAT, grace_period=GRACE)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{file}.lock"):  # two processes that make the tables at once would trip over each other
+            storage = RDBStorage(url, {"connect_args": {"timeout": PATIENCE}}, heartbeat_interval=HEARTBEAT, grace_period=GRACE)
+    except (SQLAlchemyError, ImportError, OSError) as error:
+        raise StoreError(f"the store at {without_password(url)} cannot be opened: {error}") from error
 
     @event.listens_for(storage.engine, "connect")
     def leave_transactions_to_us(connection: Any, record: Any) -> None:
@@ -48,3 +55,11 @@ def open_storage(url: str) -> RDBStorage:
 
     storage.engine.dispose()  # connections from before the two rules
     return storage
+
+
+def without_password(url: str) -> str:
+    """The address as it may be shown."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except SQLAlchemyError:
+        return "an address that is none, as postgresql://user@host/database would be"

@@ -1,9 +1,13 @@
-"""The run store: a queue and a database of cells on Optuna, in which every cell is run by one worker, once.
+"""The run store: a queue and a database of jobs on Optuna, in which every job is done by one worker, once.
 
-A cell is a trial. Optuna's own queue makes up a new trial when it is empty, so cells are claimed here.
+A job is what a worker has to know, as JSON: the cell of a sweep, or a try of a search. Every attempt at it is a trial, which keeps the
+job in its user attribute ``cell``. Optuna's own queue makes up a new trial when it is empty, so jobs are claimed here.
 
 Who is alive? On SQLite every worker is on this machine, and holds a file lock for as long as its process lives: a running trial
 whose lock is free has lost its worker, whatever became of it. In a database that many machines share a worker's heartbeat tells.
+
+What if two processes queue the same job, or the same attempt? The first of the trials counts, by its number, whatever becomes of it;
+the others never run. So no step needs another one to follow it, and a process may be killed between any two.
 """
 
 from __future__ import annotations
@@ -14,33 +18,31 @@ import os
 import socket
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import optuna
-import pandas as pd
 from filelock import FileLock, Timeout
 from optuna.artifacts import FileSystemArtifactStore, upload_artifact
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState
 
-from eamp.experiments.cell import Cell
-from eamp.experiments.storage import MAX_ATTEMPTS, open_storage
+from eamp.experiments.storage import StoreError, open_storage, sqlite_file, without_password
 
-ALIVE = (TrialState.WAITING, TrialState.RUNNING, TrialState.COMPLETE)
+Job = dict[str, Any]
+MAX_ATTEMPTS = 20  # a job that has lost this many workers is likely what kills them
 
 
 @dataclass
 class Claim:
-    """A cell that is this worker's to run. Leaving the ``with`` block without a result gives it back."""
+    """A job that is this worker's to do. Leaving the ``with`` block without a result gives it back."""
 
     store: Store
-    number: int
     trial_id: int
-    cell: Cell
+    job: Job
     lock: FileLock | None
 
     def __enter__(self) -> Claim:
@@ -49,6 +51,9 @@ class Claim:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.lock is not None:
             self.lock.release()
+        elif kind is not None:
+            with suppress(UpdateFinishedTrialError):
+                self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
 
     def beat(self) -> None:
         """Tell other machines that this worker lives."""
@@ -59,17 +64,6 @@ class Claim:
         """A point of the curve that the dashboard draws."""
         self.store.storage.set_trial_intermediate_value(self.trial_id, step, value)
 
-    def finish(self, value: float, findings: dict[str, Any]) -> None:
-        """Keep the findings, and the cell is done."""
-        for name, finding in findings.items():
-            self.store.storage.set_trial_user_attr(self.trial_id, name, finding)
-        self.store.storage.set_trial_state_values(self.trial_id, TrialState.COMPLETE, [value])
-
-    def fail(self, reason: str) -> None:
-        """The cell itself is at fault: it is not tried again unless asked for."""
-        self.store.storage.set_trial_user_attr(self.trial_id, "error", reason)
-        self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
-
     def attach(self, file: Path) -> None:
         """Keep a file with the trial."""
         upload_artifact(
@@ -79,9 +73,23 @@ class Claim:
             storage=self.store.storage,
         )
 
+    def finish(self, value: float | None, findings: dict[str, Any]) -> None:
+        """Keep the findings, and the job is done; without a value it was not worth going on with."""
+        for name, finding in findings.items():
+            self.store.storage.set_trial_user_attr(self.trial_id, name, finding)
+        if value is None:
+            self.store.storage.set_trial_state_values(self.trial_id, TrialState.PRUNED)
+        else:
+            self.store.storage.set_trial_state_values(self.trial_id, TrialState.COMPLETE, [value])
+
+    def fail(self, reason: str) -> None:
+        """The job itself is at fault: it is not tried again unless asked for."""
+        self.store.storage.set_trial_user_attr(self.trial_id, "error", reason)
+        self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
+
 
 class Store:
-    """The cells of one study in one database.
+    """The jobs of one study in one database.
 
     Args:
         folder: for artifacts, checkpoints and, unless ``url`` says otherwise, the database.
@@ -91,51 +99,85 @@ class Store:
 
     def __init__(self, folder: Path, study: str, url: str | None = None) -> None:
         self.folder = folder
-        self.url = url or f"sqlite:///{folder / 'runs.db'}"
+        self.url = url or address(folder)
         self.storage = open_storage(self.url)
         self.study = optuna.create_study(storage=self.storage, study_name=study, direction="maximize", load_if_exists=True)
-        for part in ("artifacts", "checkpoints", "locks"):
+        for part in ("artifacts", "checkpoints"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         self.artifacts = FileSystemArtifactStore(folder / "artifacts")
+
+    @classmethod
+    def existing(cls, folder: Path, study: str | None = None, url: str | None = None) -> Store:
+        """The store of a study that is there already; its name may be left out where it is the only one."""
+        url = url or address(folder)
+        if (file := sqlite_file(url)) is not None and not file.exists():
+            raise StoreError(f"there is no store at {file}; `eamp sweep` and `eamp tune` make one.")
+        names = optuna.get_all_study_names(open_storage(url))
+        if study is None and len(names) == 1:
+            study = names[0]
+        if study not in names:
+            there = f"there are {', '.join(map(repr, names))}" if names else "there is none"
+            asked = "one of several studies must be named" if study is None and names else f"no study {study or ''}".rstrip()
+            raise StoreError(f"{asked} in {without_password(url)}: {there}.")
+        return cls(folder, study, url)
 
     @property
     def local(self) -> bool:
         """Whether every worker is on this machine."""
-        return self.url.startswith("sqlite")
+        return sqlite_file(self.url) is not None
+
+    # --- What there is ------------------------------------------------------------------------------------------------
 
     def trials(self, *states: TrialState) -> list[FrozenTrial]:
-        """The trials of cells, in those states or in any."""
+        """The trials of jobs, in those states or in any, by number."""
         found = self.study.get_trials(deepcopy=False, states=states or None)
         return [trial for trial in found if "cell" in trial.user_attrs]
 
-    def enqueue(self, cells: Iterable[Cell], retry_failed: bool = False) -> None:
-        """Put into the queue what is not there yet: neither waiting, nor running, nor finished, nor failed for a reason of its own."""
-        settled, attempts = set(), dict[str, int]()
-        for trial in self.trials():
-            key = cell_key(trial)
-            attempts[key] = max(attempts.get(key, 0), trial.user_attrs["attempt"])
-            if trial.state in ALIVE or ("error" in trial.user_attrs and not retry_failed):
-                settled.add(key)
-        for cell in cells:
-            if cell.key not in settled:
-                self.add(asdict(cell), attempts.get(cell.key, 0) + 1)
+    def latest(self) -> dict[str, FrozenTrial]:
+        """Of every job the trial that counts."""
+        return counting(self.trials())
 
-    def add(self, cell: dict[str, Any], attempt: int) -> None:
-        """A waiting trial. The number of the attempt makes it another for Optuna, which then skips only true repetitions."""
-        params = {"cell": json.dumps(cell, sort_keys=True), "attempt": attempt}
-        self.study.enqueue_trial(params, user_attrs={"cell": cell, "attempt": attempt}, skip_if_exists=True)
+    def unsettled(self) -> bool:
+        """Whether anything is left to do, or may come back because its worker is lost."""
+        return not all(map(settled, self.latest().values()))
+
+    def checkpoint(self, key: str) -> Path:
+        """Where a network keeps what it has reached. Another study's is another file: each clears up after itself."""
+        digest = hashlib.sha256(f"{self.study.study_name}\n{key}".encode()).hexdigest()
+        return self.folder / "checkpoints" / f"{digest[:32]}.safetensors"
+
+    # --- Adding, taking, and taking back ------------------------------------------------------------------------------
+
+    def enqueue(self, jobs: Iterable[Job], retry_failed: bool = False) -> None:
+        """Put into the queue what has never been there; with ``retry_failed``, what failed for a reason of its own, too."""
+        counted = self.latest()
+        for job in jobs:
+            trial = counted.get(job_key(job))
+            if trial is None:
+                self.add(job)
+            elif retry_failed and failure(trial) is not None:
+                self.add(job, after=trial)
+
+    def add(self, job: Job, after: FrozenTrial | None = None) -> None:
+        """A waiting trial; ``after`` one that failed it tries the same parameters."""
+        attempt = after.user_attrs["attempt"] + 1 if after else 1
+        system_attrs = {"fixed_params": after.params} if after and after.params else None
+        self.study.add_trial(
+            optuna.create_trial(state=TrialState.WAITING, user_attrs={"cell": job, "attempt": attempt}, system_attrs=system_attrs)
+        )
 
     def claim(self) -> Claim | None:
-        """The first waiting cell, now running and this process's; ``None`` where nothing waits."""
-        for trial in self.trials(TrialState.WAITING):
+        """The first waiting job, now running and this process's; ``None`` where nothing waits."""
+        for trial in self.latest().values():
+            if trial.state != TrialState.WAITING:
+                continue
             lock = self.lock_of(trial)
             if lock is not None and not taken(lock):
                 continue
             if lock is None:
                 self.storage.record_heartbeat(trial._trial_id)  # before it runs: a worker killed in between would never be missed
-            if self.is_first_of_its_kind(trial) and self.start(trial):
-                self.storage.set_trial_user_attr(trial._trial_id, "worker", f"{socket.gethostname()}:{os.getpid()}")
-                return Claim(self, trial.number, trial._trial_id, Cell(**trial.user_attrs["cell"]), lock)
+            if self.start(trial):
+                return Claim(self, trial._trial_id, trial.user_attrs["cell"], lock)
             if lock is not None:
                 lock.release()
         return None
@@ -143,78 +185,83 @@ class Store:
     def start(self, trial: FrozenTrial) -> bool:
         """From waiting to running; false where another worker was faster."""
         try:
-            return self.storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING)
+            if not self.storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
+                return False
+            self.storage.set_trial_user_attr(trial._trial_id, "worker", f"{socket.gethostname()}:{os.getpid()}")
         except UpdateFinishedTrialError:
             return False
+        return True
 
-    def is_first_of_its_kind(self, trial: FrozenTrial) -> bool:
-        """Two processes that fill the queue at the same moment may both add a cell: the later one is taken out again."""
-        key = cell_key(trial)
-        if not any(other.number < trial.number and cell_key(other) == key for other in self.trials(*ALIVE)):
-            return True
-        with suppress(UpdateFinishedTrialError):  # by another worker
-            self.storage.set_trial_state_values(trial._trial_id, TrialState.PRUNED)
-        return False
+    def recover(self) -> None:
+        """Queue the jobs of lost workers again, and put duplicates away."""
+        self.fail_lost()
+        trials = self.trials()
+        counted = counting(trials).values()
+        for trial in counted:
+            if trial.state == TrialState.FAIL and not settled(trial):
+                self.add(trial.user_attrs["cell"], after=trial)
+        numbers = {trial.number for trial in counted}
+        for trial in trials:
+            if trial.state == TrialState.WAITING and trial.number not in numbers:
+                self.fail_if_unfinished(trial)
 
-    def recover(self) -> int:
-        """Put the cells of lost workers back into the queue; the value is how many are still running elsewhere."""
+    def fail_lost(self) -> None:
+        """Mark running trials that have lost their worker."""
         if not self.local:
             fail_stale_trials(self.study)
-            return len(self.trials(TrialState.RUNNING))
-        alive = 0
+            return
         for trial in self.trials(TrialState.RUNNING):
             lock = self.lock_of(trial)
-            if lock is None or not taken(lock):
-                alive += 1
-                continue
-            try:
-                self.bury(trial)
-            finally:
+            if lock is not None and taken(lock):
+                self.fail_if_unfinished(trial)  # it may have finished since it was read
                 lock.release()
-        return alive
 
-    def bury(self, trial: FrozenTrial) -> None:
-        """Mark a trial that lost its worker, and queue its cell again."""
-        attempt = trial.user_attrs["attempt"]
-        try:
-            if attempt >= MAX_ATTEMPTS:
-                self.storage.set_trial_user_attr(trial._trial_id, "error", f"{attempt} workers died over it")
+    def fail_if_unfinished(self, trial: FrozenTrial) -> None:
+        """Mark a trial as failed, for no reason of its job's own."""
+        with suppress(UpdateFinishedTrialError):
             self.storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
-        except UpdateFinishedTrialError:
-            return  # it had finished after all, or was buried by another
-        if attempt < MAX_ATTEMPTS:
-            self.add(trial.user_attrs["cell"], attempt + 1)
 
     def lock_of(self, trial: FrozenTrial) -> FileLock | None:
-        """The file that its worker holds."""
-        return FileLock(self.folder / "locks" / f"{self.study.study_name}-{trial.number}.lock") if self.local else None
-
-    def checkpoint(self, cell: Cell) -> Path:
-        """Where a cell keeps what it has reached."""
-        return self.folder / "checkpoints" / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:32]}.safetensors"
-
-    def table(self, cells: Iterable[Cell]) -> pd.DataFrame:
-        """A row for each of those cells that is finished, in their order."""
-        found = {cell_key(trial): trial.user_attrs for trial in self.trials(TrialState.COMPLETE)}
-        return pd.DataFrame([{**asdict(cell), **findings(found[cell.key])} for cell in cells if cell.key in found])
-
-    def failures(self) -> list[tuple[Cell, str]]:
-        """Cells that failed for a reason of their own, with it."""
-        return [
-            (Cell(**trial.user_attrs["cell"]), trial.user_attrs["error"])
-            for trial in self.trials(TrialState.FAIL)
-            if "error" in trial.user_attrs
-        ]
+        """The file that its worker holds, beside the database, wherever the worker keeps its checkpoints."""
+        if not self.local or (file := sqlite_file(self.url)) is None:
+            return None
+        folder = file.with_name(f"{file.name}.locks")
+        folder.mkdir(exist_ok=True)
+        return FileLock(folder / f"{trial._trial_id}.lock")
 
 
-def findings(attributes: dict[str, Any]) -> dict[str, Any]:
-    """What a trial found, without what the queue needed."""
-    return {name: value for name, value in attributes.items() if name not in ("cell", "attempt", "worker") and ":" not in name}
+def address(folder: Path) -> str:
+    """Of the database in a folder."""
+    return f"sqlite:///{folder / 'runs.db'}"
 
 
-def cell_key(trial: FrozenTrial) -> str:
-    """The same as :attr:`Cell.key`."""
-    return json.dumps(trial.user_attrs["cell"], sort_keys=True)
+def job_key(job: Job) -> str:
+    """All of it as text, the same for the same job."""
+    return json.dumps(job, sort_keys=True)
+
+
+def counting(trials: Iterable[FrozenTrial]) -> dict[str, FrozenTrial]:
+    """Of every job the trial that counts: of its last attempt, and of several of those the first."""
+    counted: dict[str, FrozenTrial] = {}
+    for trial in trials:
+        key = job_key(trial.user_attrs["cell"])
+        if key not in counted or trial.user_attrs["attempt"] > counted[key].user_attrs["attempt"]:
+            counted[key] = trial
+    return counted
+
+
+def settled(trial: FrozenTrial) -> bool:
+    """Whether nothing is left to do for the job of a trial that counts."""
+    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or failure(trial) is not None
+
+
+def failure(trial: FrozenTrial) -> str | None:
+    """Why a failed job is not tried again; ``None`` where it is."""
+    if trial.state != TrialState.FAIL:
+        return None
+    if trial.user_attrs["attempt"] >= MAX_ATTEMPTS:
+        return trial.user_attrs.get("error", f"its worker was lost {MAX_ATTEMPTS} times")
+    return trial.user_attrs.get("error")
 
 
 def taken(lock: FileLock) -> bool:

@@ -1,93 +1,58 @@
-"""A worker: takes cells from a store and trains them until nothing is left to do."""
+"""A worker: takes jobs from a store and does them until nothing is left to do."""
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
+import signal
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from contextlib import contextmanager, suppress
 
-import torch
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 
 from eamp.experiments.storage import HEARTBEAT
 from eamp.experiments.store import Claim, Store
-from eamp.training import PROTOCOLS, Epoch, Result, selected
 
-CHECKPOINT_EVERY = 10  # epochs
-REPORT_EVERY = 10
-PATIENCE = 2.0  # seconds between two looks at an empty queue
+LOOK_AGAIN = 2.0  # seconds between two looks at a queue in which nothing waits
 
 
-def work(store: Store, wait: bool = True, announce: Callable[[str], None] = lambda line: None) -> int:
-    """Run waiting cells; the value is how many were run.
+def work(store: Store, run: Callable[[Claim], str], announce: Callable[[str], None] = lambda line: None) -> int:
+    """Do what waits, and stay until everything is settled: another worker may be lost and its job come back.
 
-    With ``wait``, stay as long as other workers run cells: one of them may be lost and its cell come back.
+    Args:
+        run: does a job, finishes its claim, and says what it found.
+        announce: told what ``run`` says.
+
+    Returns:
+        How many jobs were done here.
     """
     done = 0
-    while True:
-        still_running = store.recover()
+    while store.unsettled():
+        store.recover()
         claim = store.claim()
-        if claim is not None:
-            with claim, beating(claim):
-                run(store, claim, announce)
-            done += 1
-        elif still_running and wait:
-            time.sleep(PATIENCE)
-        else:
-            return done
+        if claim is None:
+            time.sleep(LOOK_AGAIN)
+            continue
+        with claim, beating(claim):
+            announce(attempted(claim, run))
+        done += 1
+    return done
 
 
-def run(store: Store, claim: Claim, announce: Callable[[str], None]) -> None:
-    """Train a claimed cell, going on from what an earlier worker reached."""
-    cell, checkpoint, start = claim.cell, store.checkpoint(claim.cell), time.perf_counter()
-
-    def on_epoch(epoch: int, row: Epoch) -> None:
-        if (epoch + 1) % REPORT_EVERY == 0:
-            claim.report(row.val_accuracy, epoch + 1)
-
+def attempted(claim: Claim, run: Callable[[Claim], str]) -> str:
+    """Run it; a job that cannot be done says so in the store. A store that cannot be reached is no fault of the job's."""
     try:
-        result = cell.train(checkpoint, CHECKPOINT_EVERY, on_epoch=on_epoch)
+        return run(claim)
+    except UpdateFinishedTrialError:
+        return f"{claim.job} was thought lost and given to another worker"
+    except StorageInternalError:
+        raise
     except Exception as error:
-        claim.fail(f"{type(error).__name__}: {error}")
-        announce(f"{cell.data} {cell.name} depth {cell.depth} seed {cell.seed} failed\n{traceback.format_exc()}")
-        return
-    attach_curves(claim, result)
-    claim.finish(result.val_accuracy, {**readings(result), "seconds": time.perf_counter() - start, "threads": torch.get_num_threads()})
-    checkpoint.unlink(missing_ok=True)
-    announce(f"{cell.data} {cell.name} depth {cell.depth} seed {cell.seed}: best validation accuracy {result.best_val_accuracy:.3f}")
-
-
-def readings(result: Result) -> dict[str, Any]:
-    """A run read under both protocols: the paper's number, and test accuracy at the epoch of lowest validation loss."""
-    lowest = selected(result.history, PROTOCOLS["standard"])
-    return {
-        "best_val_accuracy": result.best_val_accuracy,
-        "test_accuracy": result.history[lowest].test_accuracy,
-        "val_loss": result.history[lowest].val_loss,
-        "epochs": len(result.history),
-        "energy": result.energy,
-        "final_energy": result.final_energy,
-    }
-
-
-def attach_curves(claim: Claim, result: Result) -> None:
-    """Keep every epoch and the energy after every layer with the trial, as a JSON file."""
-    content = {
-        "epochs": [row._asdict() for row in result.history],
-        "selected": result.epoch,
-        "energy": result.energy,
-        "final_energy": result.final_energy,
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "curves.json"
-        file.write_text(json.dumps(content), encoding="utf-8")
-        claim.attach(file)
+        with suppress(UpdateFinishedTrialError):
+            claim.fail(f"{type(error).__name__}: {error}")
+        return f"{claim.job} failed\n{traceback.format_exc()}"
 
 
 @contextmanager
@@ -97,7 +62,8 @@ def beating(claim: Claim) -> Iterator[None]:
 
     def beat() -> None:
         while not done.wait(HEARTBEAT):
-            claim.beat()
+            with suppress(StorageInternalError):  # a database that is away for a moment
+                claim.beat()
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
@@ -108,9 +74,9 @@ def beating(claim: Claim) -> Iterator[None]:
         thread.join()
 
 
-def end_with_parent() -> None:
-    """End this process at once when the one that started it is gone: nobody else would stop it."""
-    parent = os.getppid()
+def end_with_parent(parent: int) -> None:
+    """End this process when the process ``parent``, which started it, is gone: nobody else would stop it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to act on
 
     def watch() -> None:
         while os.getppid() == parent:
