@@ -28,7 +28,8 @@ def table_1(cells: pd.DataFrame) -> Figure | None:
         if part["published"].notna().any():
             layers = [*published(part, legend), *layers]
         panels.append(Panel(title(data), alt.layer(*layers)))
-    caption = f"{PAPER_READING.capitalize()} over the epochs. Filled and solid: ours, with the sample deviation over seeds where there are several."
+    caption = f"{PAPER_READING.capitalize()} over the epochs. Filled and solid: ours"
+    caption += ", with the sample deviation over seeds." if summary["seeds"].max() > 1 else ", one seed."
     if summary["published"].notna().any():
         caption += " Hollow and dashed: the paper's Table 1."
     return Figure("table_1", "Accuracy by depth", caption, tuple(panels), legend)
@@ -68,12 +69,14 @@ def lines(part: pd.DataFrame, legend: dict[str, Look], *, dashes: bool) -> list[
         alt.Tooltip("test:N", title=TEST_READING),
         alt.Tooltip("seeds:Q", title="seeds"),
     ]
-    bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.4, strokeDash=[1, 0]).encode(
-        y=accuracy_axis("low"), y2="high:Q"
+    bars = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=1.4, strokeDash=[1, 0])
+        .encode(y=accuracy_axis("low"), y2="high:Q")
     )
     line = base.mark_line(strokeWidth=2.2).encode(y=y)
     points = base.mark_point(filled=True, size=62, opacity=1, strokeDash=[1, 0]).encode(y=y, shape=shape(legend), tooltip=tooltip)
-    return [bars, line, points]
+    return [bars, line, points] if part["seeds"].max() > 1 else [line, points]
 
 
 def published(part: pd.DataFrame, legend: dict[str, Look]) -> list[alt.Chart]:

@@ -63,10 +63,15 @@ def summarised(cells: pd.DataFrame) -> pd.DataFrame:
     joined["difference"] = joined["best_val_accuracy"] - joined["published"]
     joined["far"] = joined["difference"].abs() > TOLERANCE + 1e-9  # two-digit decimals: .06 itself is not further
     joined["variant"] = [is_variant(name) for name in joined["name"]]
-    order = {name: place for place, name in enumerate(in_order(joined["name"]))}
-    datasets = {data: place for place, data in enumerate(data_order(joined["data"]))}
-    keys = pd.DataFrame({"data": joined["data"].map(datasets), "name": joined["name"].map(order), "depth": joined["depth"]})
-    return joined.loc[keys.sort_values(["data", "name", "depth"]).index].reset_index(drop=True)
+    return sorted_by(joined, CELL)
+
+
+def sorted_by(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Rows in the order of the report: datasets and models in the paper's order, depths ascending."""
+    names = {name: place for place, name in enumerate(in_order(frame["name"]))}
+    datasets = {data: place for place, data in enumerate(data_order(frame["data"]))}
+    keys = pd.DataFrame({"name": frame["name"].map(names), "data": frame["data"].map(datasets), "depth": frame["depth"]})
+    return frame.loc[keys.sort_values(columns).index].reset_index(drop=True)
 
 
 def is_variant(name: str) -> bool:

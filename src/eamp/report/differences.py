@@ -16,8 +16,8 @@ PROTOCOL_NOTES = (
     "Public split; width 256; Adam with learning rate 1e-3, no weight decay, no dropout; cross-entropy summed over the training nodes; "
     "learning rate annealed to 0 along a cosine over 100 epochs.",
     "λ = 1, T = 10; on CiteSeer λ = 10, T = 1.",
-    "Depth L means L hidden layers and an output convolution for Basic and Entropic GCN; L − 1 hidden layers and an output convolution for PairNorm; "
-    "for G2 a linear encoder, L applications of one shared convolution, and a linear decoder.",
+    "Depth L means L hidden layers and an output convolution for Basic and Entropic GCN; L − 1 hidden layers and an output convolution "
+    "for PairNorm; for G2 a linear encoder, L applications of one shared convolution, and a linear decoder.",
     "PairNorm scales each node individually, to 3, on row-normalised features.",
 )
 
@@ -54,7 +54,8 @@ def differences(cells: pd.DataFrame, depth_energies: pd.DataFrame, thresholds: p
         Difference(
             "The gradient's formula",
             "The paper takes one normaliser C out of the sum over neighbours, which is right on regular graphs only. "
-            f"On the example of Figure 1a, at T = {TEMPERATURE:g}, its formula is {100 * gradient_error():.0f} % of the gradient's size away from it.",
+            f"On the example of Figure 1a, at T = {TEMPERATURE:g}, its formula is {100 * gradient_error():.0f} % of the gradient's size "
+            "away from it.",
             change_of(changes, "Entropic GCN, exact"),
         ),
         Difference(
@@ -108,4 +109,4 @@ def held(depth_energies: pd.DataFrame) -> str:
 def needed(thresholds: pd.DataFrame) -> str:
     """λ's threshold, where it was measured."""
     row = figure_2_threshold(thresholds)
-    return "" if row is None else f"Measured threshold on the {row['graph']} graph at width {row['width']}: λ = {row['measured']:.1f}."
+    return "" if row is None else f"Measured threshold on the graph “{row['graph']}” at width {row['width']}: λ = {row['measured']:.1f}."

@@ -11,12 +11,12 @@ from eamp.experiments.published import ENTROPIC_SETTINGS, FIGURE_3_DATA, FIGURE_
 from eamp.report import numbers
 from eamp.report.colours import PUSH, Look, family, looks
 from eamp.report.compared import data_order, in_order, title
-from eamp.report.figure import Figure, Panel
+from eamp.report.figure import Chart, Figure, Panel
 from eamp.report.lines import OPACITY, Decades, depth_axis, finite, model_encodings, shape
 from eamp.report.theme import ink
 
 ENERGY = "mean Dirichlet energy"
-SHADES = (PUSH, "#7fb0d9", "#1d4e78", "#56708a", "#9db7cc")
+SHADES = (PUSH, "#6c9fd0", "#41698c", "#8496a8", "#5b7f8f")
 # Where networks lose their energy by many decades, those that keep it are shown again on their own.
 CLOSE_UP, CLOSE_UP_BELOW = 1e-4, -6
 # Basic GCN lies widest and lowest, so that a line on top of it does not hide it.
@@ -43,16 +43,19 @@ def figure_2(depth_energies: pd.DataFrame) -> Figure | None:
     panels = [Panel("", depth_chart(means, decades, legend), width=500, height=380)]
     upper = means[means["energy"] >= CLOSE_UP]
     if decades.low < CLOSE_UP_BELOW and not upper.empty:
-        heading = f"Close-up: from {numbers.energy(CLOSE_UP)} upwards"
+        heading = "Close-up: energies of 10⁻⁴ and more"
         panels = [replace(panels[0], heading="All energies")]
         panels.append(Panel(heading, depth_chart(upper, Decades(upper["energy"].tolist()), legend), width=500, height=380))
-    caption = "Untrained networks on a 10 × 10 grid, a fresh one per depth; energy of what reaches the output layer. Strong lines: the paper's models."
+    caption = (
+        "Untrained networks on a 10 × 10 grid, a fresh one per depth; energy of what reaches the output layer. "
+        "Strong lines: the paper's models."
+    )
     if decades.has_zeros:
         caption += " A logarithmic axis has no place for 0: energies that are exactly 0 stand in the lane below it."
     return Figure("figure_2", "Energy against depth, untrained", caption, tuple(panels), legend)
 
 
-def depth_chart(means: pd.DataFrame, decades: Decades, legend: dict[str, Look]) -> alt.LayerChart | alt.FacetChart:
+def depth_chart(means: pd.DataFrame, decades: Decades, legend: dict[str, Look]) -> Chart:
     """One panel of Figure 2."""
     means = means.assign(shown=means["energy"].map(decades.place))
     x = depth_axis(means["depth"], base=10)
@@ -60,6 +63,8 @@ def depth_chart(means: pd.DataFrame, decades: Decades, legend: dict[str, Look]) 
     layers = decades.lane(ENERGY)
     for weight, width, size in STROKES:
         part = means[[stroke(name, legend) == weight for name in means["name"]]]
+        if part.empty:
+            continue
         base = alt.Chart(part).encode(x=x, y=decades.axis("shown", ENERGY), opacity=OPACITY, **model_encodings(legend))
         points = base.mark_point(filled=True, size=size, strokeDash=[1, 0], opacity=1)
         layers += [base.mark_line(strokeWidth=width), points.encode(shape=shape(legend), tooltip=[*tooltip, *seed_range(means)])]
@@ -96,10 +101,14 @@ def figure_3(layer_energies: pd.DataFrame) -> Figure | None:
     return Figure("figure_3", "Energy layer by layer, trained", caption, tuple(panels), legend)
 
 
-def u_chart(part: pd.DataFrame, data: str, depth: int, legend: dict[str, Look]) -> alt.LayerChart | alt.FacetChart:
+def u_chart(part: pd.DataFrame, data: str, depth: int, legend: dict[str, Look]) -> Chart:
     """One panel of Figure 3."""
     here = set(part["name"])
-    landmarks = {name: FIGURE_3_LOWEST[name] for name in here if name in FIGURE_3_LOWEST} if (data, depth) == (FIGURE_3_DATA, FIGURE_3_DEPTH) else {}
+    landmarks = (
+        {name: FIGURE_3_LOWEST[name] for name in here if name in FIGURE_3_LOWEST}
+        if (data, depth) == (FIGURE_3_DATA, FIGURE_3_DEPTH)
+        else {}
+    )
     decades = Decades([*part["energy"], *part["low"], *landmarks.values()])
     part = part.assign(shown=part["energy"].map(decades.place), bottom=part["low"].map(decades.place), top=part["high"].map(decades.place))
     last = int(part["layer"].max())
@@ -115,9 +124,13 @@ def u_chart(part: pd.DataFrame, data: str, depth: int, legend: dict[str, Look]) 
     if landmarks:
         published = pd.DataFrame({"name": list(landmarks), "shown": list(landmarks.values())})
         rules = alt.Chart(published).encode(y=decades.axis("shown", ENERGY), opacity=OPACITY, **model_encodings(legend, dashes=False))
-        layers += [rules.mark_rule(strokeDash=[3, 4], strokeWidth=1.1).encode(tooltip=["name:N", alt.Tooltip("shown:Q", title="paper's lowest")])]
+        layers += [
+            rules.mark_rule(strokeDash=[3, 4], strokeWidth=1.1).encode(tooltip=["name:N", alt.Tooltip("shown:Q", title="paper's lowest")])
+        ]
     if part["seeds"].max() > 1:
-        layers += [base.mark_area(fillOpacity=0.14, strokeOpacity=0).encode(y=decades.axis("bottom", ENERGY), y2="top:Q")]
+        bands = alt.Chart(part).mark_area(fillOpacity=0.14, strokeOpacity=0)
+        encodings = model_encodings(legend, dashes=False)
+        layers += [bands.encode(x=x, y=decades.axis("bottom", ENERGY), y2="top:Q", opacity=OPACITY, **encodings)]
     layers += [base.mark_line(strokeWidth=2.2).encode(y=decades.axis("shown", ENERGY))]
     # Invisible but wide, so that a finger finds them.
     targets = base.mark_point(filled=True, size=90, fillOpacity=0, strokeOpacity=0).encode(y=decades.axis("shown", ENERGY), tooltip=tooltip)
@@ -132,7 +145,12 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
     legend = {g: Look(SHADES[k % len(SHADES)], SHAPES[k % len(SHAPES)], (1, 0), True) for k, g in enumerate(graphs)}
     named = found.rename(columns={"graph": "name"})
     widths = sorted({int(width) for width in found["width"]})
-    x = alt.X("width:Q", title="width of the layers", scale=alt.Scale(type="log", base=2, nice=False, padding=16), axis=alt.Axis(values=widths, format="d"))
+    x = alt.X(
+        "width:Q",
+        title="width of the layers",
+        scale=alt.Scale(type="log", base=2, nice=False, padding=16),
+        axis=alt.Axis(values=widths, format="d"),
+    )
     scale = alt.Scale(type="log", domain=[0.8, 12], nice=False)
     axis = alt.Axis(values=[1, 2, 3, 4, 5, 6, 8, 10], format="d", titleAngle=0)
 
@@ -144,7 +162,10 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
         alt.Tooltip(f"{c}:Q", title=f"λ, {c}", format=".2f") for c in ("measured", "predicted")
     ]
     chosen = pd.DataFrame(
-        [{"weight": weight, "words": f"λ = {weight:g}: the paper's choice for {title(data)}"} for data, (weight, _) in ENTROPIC_SETTINGS.items()]
+        [
+            {"weight": weight, "words": f"λ = {weight:g}: the paper's choice for {title(data)}"}
+            for data, (weight, _) in ENTROPIC_SETTINGS.items()
+        ]
     )
     marks = alt.Chart(chosen).encode(y=y("weight"))
     chart = alt.layer(

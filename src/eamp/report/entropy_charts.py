@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -88,7 +89,7 @@ def figure_1a() -> Figure:
     ]
     single = alt.Chart(arrows[arrows["kind"] != "sum"])
     total = alt.Chart(arrows[arrows["kind"] == "sum"])
-    head = {"shape": "triangle", "filled": True, "size": 70, "opacity": 1}
+    head: dict[str, Any] = {"shape": "triangle", "filled": True, "size": 70, "opacity": 1}
     angle = alt.Angle("angle:Q", scale=None)
     fill = alt.condition("datum.state === 'E < T'", alt.value(ink("paper")), alt.value(ink("soft")))
     chart = alt.layer(
@@ -97,10 +98,12 @@ def figure_1a() -> Figure:
         total.mark_point(**{**head, "size": 150}, color=ink("ink")).encode(**place(("x2", "y2")), angle=angle, tooltip=["words:N"]),
         single.mark_rule(strokeWidth=2.2).encode(**place(), x2="x2:Q", y2="y2:Q", color=colour, tooltip=tooltip),
         single.mark_point(**head).encode(**place(("x2", "y2")), angle=angle, color=colour, tooltip=tooltip),
-        alt.Chart(nodes).mark_circle(stroke=ink("soft"), strokeWidth=1.8, size=190, opacity=1).encode(
+        alt.Chart(nodes)
+        .mark_circle(stroke=ink("soft"), strokeWidth=1.8, size=190, opacity=1)
+        .encode(
             **place(), fill=fill, tooltip=[alt.Tooltip("energy:Q", title="energy", format=".2f"), alt.Tooltip("state:N", title="state")]
         ),
-        alt.Chart(nodes).mark_text(color=ink("soft")).encode(**place(("label_x", "label_y")), text="label:N"),
+        alt.Chart(nodes).mark_text(color=ink("soft"), fontSize=15).encode(**place(("label_x", "label_y")), text="label:N"),
     )
     width, height = round((right - left) * PIXELS_PER_UNIT), round((top - bottom) * PIXELS_PER_UNIT)
     caption = (
@@ -143,20 +146,25 @@ def entropy_curves(temperatures: tuple[float, ...] = TEMPERATURES, highest: floa
 def figure_1b() -> Figure:
     """A node's share of the entropy against its energy, with the peaks marked."""
     curves = entropy_curves()
-    shades = (PUSH, "#7fb0d9", "#1d6f7f")
+    shades = (PUSH, "#6c9fd0", "#41698c")
     legend = {f"T = {t:g}": Look(shade, "stroke", (1, 0), True) for t, shade in zip(TEMPERATURES, shades, strict=True)}
     curves["name"] = [f"T = {t:g}" for t in curves["temperature"]]
     peaks = pd.DataFrame({"energy": TEMPERATURES, "entropy": [math.exp(-1)] * len(TEMPERATURES), "name": list(legend)})
-    x = alt.X("energy:Q", title="energy of the node, E", scale=alt.Scale(domain=[0, 24], nice=False))
-    y = alt.Y("entropy:Q", title="−p ln p", scale=alt.Scale(domain=[0, 0.44], nice=False), axis=alt.Axis(tickCount=4, format=".1f"))
-    tooltip = [alt.Tooltip("name:N", title="temperature")] + [alt.Tooltip(f"{c}:Q", title=t, format=".3g") for c, t in (("energy", "E"), ("entropy", "−p ln p"))]
+    ticks = alt.Axis(values=[0, *TEMPERATURES, 16, 22], format="d")
+    x = alt.X("energy:Q", title="energy of the node, E", scale=alt.Scale(domain=[0, 24], nice=False), axis=ticks)
+    y = alt.Y("entropy:Q", title="−p ln p", scale=alt.Scale(domain=[0, 0.4], nice=False), axis=alt.Axis(tickCount=4, format=".1f"))
+    tooltip = [alt.Tooltip("name:N", title="temperature")] + [
+        alt.Tooltip(f"{c}:Q", title=t, format=".3g") for c, t in (("energy", "E"), ("entropy", "−p ln p"))
+    ]
     line = alt.Chart(curves).mark_line(strokeWidth=2.4).encode(x=x, y=y, opacity=OPACITY, **model_encodings(legend, dashes=False))
     top = alt.Chart(peaks).encode(x=x, y=y, **model_encodings(legend, dashes=False))
     chart = alt.layer(
         top.mark_rule(strokeDash=[2, 3], strokeWidth=1.2).encode(y2=alt.value(260)),
         line,
         top.mark_point(filled=True, size=80, opacity=1).encode(tooltip=tooltip),
-        alt.Chart(peaks).mark_text(color=ink("ink"), dy=-13).encode(x=x, y=y, text="name:N"),
     )
-    caption = "A node's share of the entropy is largest, 1/e, where its energy equals the temperature: below T the step raises its energy, above it lowers it."
+    caption = (
+        "A node's share of the entropy is largest, 1/e, where its energy equals the temperature: "
+        "below T the step raises its energy, above it lowers it."
+    )
     return Figure("figure_1b", "The entropy's peak", caption, (Panel("", chart, width=460, height=260),), legend, columns=1)

@@ -13,7 +13,7 @@ import vl_convert
 from eamp.report.colours import INK, Look
 from eamp.report.theme import config, ink, params
 
-Chart: TypeAlias = alt.Chart | alt.LayerChart
+Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
 PNG_SCALE = 2.0
 
@@ -68,7 +68,7 @@ def disk_spec(figure: Figure) -> dict[str, Any]:
     return spec | {"params": params("light"), "config": config("light", for_page=False)}
 
 
-def key(legend: dict[str, Look]) -> alt.LayerChart | alt.FacetChart:
+def key(legend: dict[str, Look]) -> Chart:
     """A sample of every line, with its dashes and its shape, and its name beside it."""
     rows = [{"name": name, "row": row, "start": 0, "middle": 14, "end": 28, "words": 36} for row, name in enumerate(legend)]
     base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("row:O", axis=None))

@@ -34,18 +34,28 @@ class Finding:
 def in_brief(cells: pd.DataFrame, layer_energies: pd.DataFrame, depth_energies: pd.DataFrame, thresholds: pd.DataFrame) -> list[Finding]:
     """What the run found, as far as it was run."""
     summary = main_rows(summarised(cells))
-    return [*agreement(summary), *deepest(summary), *readings(summary), *middle_layers(layer_energies), *untrained(depth_energies), *threshold(thresholds)]
+    return [
+        *agreement(summary),
+        *deepest(summary),
+        *readings(summary),
+        *middle_layers(layer_energies),
+        *untrained(depth_energies),
+        *threshold(thresholds),
+    ]
 
 
 def agreement(summary: pd.DataFrame) -> list[Finding]:
     """How many cells of Table 1 are near the paper's, and which is furthest."""
     known = summary[summary["difference"].notna()]
     if known.empty:
-        return [] if summary.empty else [Finding("The paper has no numbers for this dataset, so nothing here can be set beside its Table 1.")]
+        return (
+            [] if summary.empty else [Finding("The paper has no numbers for this dataset, so nothing here can be set beside its Table 1.")]
+        )
     near, total, limit = int((~known["far"].astype(bool)).sum()), len(known), numbers.accuracy(TOLERANCE, 2)
     worst = known.loc[known["difference"].abs().idxmax()]
     sentence = (
-        f"{near} of the {total} cells of the paper's Table 1 that were run lie within {limit} of its number, in its own reading ({PAPER_READING}). "
+        f"{near} of the {total} cells of the paper's Table 1 that were run lie within {limit} of its number, "
+        f"in its own reading ({PAPER_READING}). "
         f"The furthest is {worst['name']} with {worst['depth']} layers on {title(worst['data'])}: "
         f"{numbers.accuracy(worst['best_val_accuracy'])}, where the paper has {numbers.accuracy(worst['published'], 2)}."
     )
@@ -61,7 +71,8 @@ def deepest(summary: pd.DataFrame) -> list[Finding]:
         if BASIC not in at.index or ENTROPIC not in at.index:
             continue
         basic, entropic = at.loc[BASIC], at.loc[ENTROPIC]
-        sentence = f"With {depth} layers on {title(data)}, {ENTROPIC} reaches {reading(entropic, 'best_val_accuracy')} and {BASIC} {reading(basic, 'best_val_accuracy')}"
+        ours = [reading(row, "best_val_accuracy") for row in (entropic, basic)]
+        sentence = f"With {depth} layers on {title(data)}, {ENTROPIC} reaches a {PAPER_READING} of {ours[0]}, and {BASIC} of {ours[1]}"
         if pd.notna(basic["published"]) and pd.notna(entropic["published"]):
             sentence += f" (paper: {numbers.accuracy(entropic['published'], 2)} and {numbers.accuracy(basic['published'], 2)})"
         best = at["test_accuracy"].astype(float)
@@ -139,7 +150,8 @@ def untrained(depth_energies: pd.DataFrame) -> list[Finding]:
         return "; ".join(f"{row['network']} ({numbers.energy(row['last'])})" for row in part.to_dict("records")) or "none"
 
     sentence = (
-        f"Untrained, {depth} layers deep, on the grid. Keeping at least a tenth of the energy of the shallowest network: {named(table[table['kept']])}. "
+        f"Untrained, {depth} layers deep, on the grid. Keeping at least a tenth of the shallowest network's energy: "
+        f"{named(table[table['kept']])}. "
         f"Losing more than that: {named(table[~table['kept']])}."
     )
     return [Finding(sentence)]
@@ -152,10 +164,11 @@ def threshold(found: pd.DataFrame) -> list[Finding]:
         return []
     limit = float(row["measured"])
     sides = [
-        f"λ = {weight:g}, the paper's choice for {title(data)}, lies {'above' if weight > limit else 'below'} it" for data, (weight, _) in ENTROPIC_SETTINGS.items()
+        f"λ = {weight:g}, the paper's choice for {title(data)}, lies {'above' if weight > limit else 'below'} it"
+        for data, (weight, _) in ENTROPIC_SETTINGS.items()
     ]
     sentence = (
-        f"At width {row['width']} on the {row['graph']} graph the entropy step holds the energy only for λ above {limit:.1f} "
+        f"At width {row['width']} on the graph “{row['graph']}” the entropy step holds the energy only for λ above {limit:.1f} "
         f"(predicted from the spectrum: {row['predicted']:.1f}); {' and '.join(sides)}."
     )
     return [Finding(sentence, Headline(f"λ > {limit:.1f}", f"needed to hold the energy at width {row['width']}, {row['graph']}"))]

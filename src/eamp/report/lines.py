@@ -12,7 +12,7 @@ import pandas as pd
 from eamp.report.colours import Look
 from eamp.report.theme import ink
 
-LABELS_APART = 0.09  # of the axis
+LABELS_APART = 0.14  # of the axis
 LANE = 0.14  # of the axis' decades, kept below them for energies that are exactly 0
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
@@ -83,7 +83,7 @@ class Decades:
         return alt.Y(
             f"{field}:Q",
             title=title,
-            scale=alt.Scale(type="log", domain=[self.bottom, 10.0**self.high], nice=False, zero=False),
+            scale=alt.Scale(type="log", domain=[self.bottom, 10.0**self.high], nice=False),
             axis=alt.Axis(values=ticks, labelExpr=label),
         )
 

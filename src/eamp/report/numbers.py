@@ -52,8 +52,8 @@ def energy(value: float) -> str:
     """Two significant digits; powers of ten only where they are shorter; 0 means exactly 0.
 
     Example:
-        >>> energy(0.0), energy(0.021), energy(1.4e-35), energy(0.0213), energy(12.0)
-        ('0', '0.021', '1.4e−35', '0.021', '12')
+        >>> energy(0.0), energy(0.0213), energy(1.4e-35), energy(0.996), energy(12.0)
+        ('0', '0.021', '1.4e−35', '1.0', '12')
     """
     if math.isnan(value):
         return NOTHING
@@ -62,7 +62,7 @@ def energy(value: float) -> str:
     if not math.isfinite(value):
         return "∞"
     if 1e-3 <= abs(value) < 1e4:
-        return f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
+        return f"{value:#.2g}".rstrip(".") if abs(value) < 99.5 else f"{value:.0f}"
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa}e{exponent.replace('-', MINUS).replace('+', '').replace(MINUS + '0', MINUS)}"
 

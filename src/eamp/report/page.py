@@ -21,7 +21,8 @@ from eamp.report.theme import INKS, config, params
 
 # Nothing may be fetched; scripts and styles are the page's own. Vega compiles its expressions, hence 'unsafe-eval'.
 POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
 SHAPES = {
     "circle": "M-3.6,0a3.6,3.6 0 1,0 7.2,0a3.6,3.6 0 1,0 -7.2,0",
@@ -63,8 +64,16 @@ def templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("eamp.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["tied"] = tied
     environment.globals.update(sample=sample, csv_link=csv_link, library=library, asset=asset)
     return environment
+
+
+def tied(text: str) -> str:
+    """No line may end between a sign and its numbers."""
+    for sign in ("±", "=", "×"):
+        text = text.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    return text
 
 
 def sample(look: Look) -> Markup:
@@ -83,7 +92,7 @@ def csv_link(table: Table) -> str:
 @cache
 def library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed, in a scope of their own."""
-    bundle = vl_convert.javascript_bundle()
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     # These two occur in strings alone, where a backslash changes nothing; the page's parser would see a tag or a comment.
     return Markup("(function () {\n" + bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--") + "\n})();")
 

@@ -53,10 +53,15 @@ def run_facts(run: dict[str, Any], cells: pd.DataFrame) -> list[tuple[str, str]]
     """What the page says of the run, in the order it says it."""
     versions = ", ".join(f"{name} {number}" for name, number in run.get("versions", {}).items())
     facts = [("Command", run.get("command", "")), ("Date", run.get("date", "")), ("Versions", versions)]
-    facts.append(("Processor", f"{run.get('processor', '')}, {numbers.counted(int(run.get('cores') or 0), 'core')}, {run.get('system', '')}"))
+    facts.append(
+        ("Processor", f"{run.get('processor', '')}, {numbers.counted(int(run.get('cores') or 0), 'core')}, {run.get('system', '')}")
+    )
     if not cells.empty:
         facts += [
-            ("Networks trained", f"{len(cells)}, width {listed(cells['width'])}, {listed(cells['epochs'])} epochs, protocol {listed(cells['protocol'])}"),
+            (
+                "Networks trained",
+                f"{len(cells)}, width {listed(cells['width'])}, {listed(cells['epochs'])} epochs, protocol {listed(cells['protocol'])}",
+            ),
             ("Seeds", listed(cells["seed"])),
             ("Threads per network", listed(cells["threads"])),
             ("Training time", f"{numbers.duration(float(cells['seconds'].sum()))}, summed over the networks"),

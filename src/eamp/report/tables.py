@@ -8,7 +8,7 @@ from itertools import pairwise
 import pandas as pd
 
 from eamp.report import numbers
-from eamp.report.compared import PAPER_READING, READINGS, TEST_READING, TOLERANCE, paired, summarised, title
+from eamp.report.compared import PAPER_READING, READINGS, TEST_READING, TOLERANCE, paired, sorted_by, summarised, title
 
 MARK = "†"
 
@@ -45,7 +45,9 @@ def table_1(cells: pd.DataFrame) -> Table:
     """Dataset, model and depth: the paper's number, ours in the same reading, and the test accuracy."""
     summary = main_rows(summarised(cells))
     rows = tuple((title(row["data"]), *compared_row(row)) for row in summary.to_dict("records"))
-    return Table("table_1", table_1_caption(summary), ("dataset", *COMPARED), rows, summary.drop(columns="variant"), 3, table_1_note(summary))
+    return Table(
+        "table_1", table_1_caption(summary), ("dataset", *COMPARED), rows, summary.drop(columns="variant"), 3, table_1_note(summary)
+    )
 
 
 def table_1_by_dataset(cells: pd.DataFrame) -> list[Table]:
@@ -99,9 +101,10 @@ def variants(cells: pd.DataFrame) -> Table | None:
     changes = paired(cells)
     if changes.empty:
         return None
+    changes = sorted_by(changes, ["name", "data", "depth"])
     rows = []
     for row in changes.to_dict("records"):
-        cell: list[str] = [title(row["data"]), row["name"], str(row["depth"])]
+        cell: list[str] = [row["name"], title(row["data"]), str(row["depth"])]
         for reading in READINGS:
             cell += [
                 numbers.accuracy(row[f"{reading}_parent"]),
@@ -109,7 +112,12 @@ def variants(cells: pd.DataFrame) -> Table | None:
                 numbers.change_with_deviation(row[f"{reading}_change"], row[f"{reading}_change_deviation"]),
             ]
         rows.append(tuple(cell))
-    columns = ("dataset", "variant", "depth", *(f"{which}: {words}" for words in READINGS.values() for which in ("base", "variant", "change")))
+    columns = (
+        "variant",
+        "dataset",
+        "depth",
+        *(f"{which}: {words}" for words in READINGS.values() for which in ("base", "variant", "change")),
+    )
     seeds = " or ".join(numbers.counted(int(n), "seed") for n in sorted(set(changes["seeds"])))
     note = f"Base: the model before the comma. Changes are paired seed by seed ({seeds}; ± sample standard deviation of the differences)."
     return Table("variants", "What the paper's shortcuts cost: each variant beside its base.", columns, tuple(rows), changes, 3, note)
@@ -133,9 +141,13 @@ def figure_3(layer_energies: pd.DataFrame) -> Table | None:
         return None
     curves = u_curves(layer_energies)
     rows = tuple(
-        (title(row["data"]), row["name"], str(row["depth"]))
-        + tuple(numbers.energy(row[key]) for key in ("first", "lowest", "middle", "last"))
-        + (str(row["lowest_layer"]),)
+        (
+            title(row["data"]),
+            row["name"],
+            str(row["depth"]),
+            *(numbers.energy(row[key]) for key in ("first", "lowest", "middle", "last")),
+            str(row["lowest_layer"]),
+        )
         for row in curves.to_dict("records")
     )
     columns = ("dataset", "model", "depth", "first layer", "lowest", "median of the middle third", "last layer", "layer of the lowest")
@@ -160,5 +172,7 @@ def thresholds(found: pd.DataFrame) -> Table | None:
     if found.empty:
         return None
     rows = tuple((r["graph"], str(r["width"]), f"{r['measured']:.2f}", f"{r['predicted']:.2f}") for r in found.to_dict("records"))
-    caption = "λ above which an untrained ReLU GCN of 100 layers keeps its energy (T = 1): measured, and predicted from the graph's spectrum."
+    caption = (
+        "λ above which an untrained ReLU GCN of 100 layers keeps its energy (T = 1): measured, and predicted from the graph's spectrum."
+    )
     return Table("thresholds", caption, ("graph", "width", "measured", "predicted"), rows, found, 1)

@@ -65,8 +65,9 @@ def write_report(
     folder.mkdir(parents=True, exist_ok=True)
     given = {"cells": cells, "layer_energies": layer_energies, "depth_energies": depth_energies, "thresholds": thresholds}
     for which, columns in COLUMNS.items():
-        frame = given[which] if given[which] is not None else pd.DataFrame(columns=list(columns))
-        frame.to_csv(folder / f"{which}.csv", index=False, lineterminator="\n")
+        frame = given[which]
+        saved = pd.DataFrame(columns=list(columns)) if frame is None else frame
+        saved.to_csv(folder / f"{which}.csv", index=False, lineterminator="\n")
     run = {"command": command, "notices": list(notices), "protocol_notes": list(protocol_notes), **provenance()}
     (folder / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return from_folder(folder)
@@ -76,7 +77,9 @@ def from_folder(folder: Path | str) -> Path:
     """Make page, figures and tables again from what :func:`write_report` saved; date and machine stay those of the run."""
     folder = Path(folder)
     if not (folder / "run.json").exists():
-        raise FileNotFoundError(f"{folder} holds no run.json, so no report was written there; give the folder of an earlier `eamp reproduce`.")
+        raise FileNotFoundError(
+            f"{folder} holds no run.json, so no report was written there; give the folder of an earlier `eamp reproduce`."
+        )
     frames = Frames(**{which: checked(read(folder / f"{which}.csv"), which) for which in COLUMNS})
     run: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     figures, printed = all_figures(frames), all_tables(frames)
