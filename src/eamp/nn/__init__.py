@@ -2,6 +2,7 @@
 
 from eamp.nn.acmp import ACMP
 from eamp.nn.egnn import EGNN
+from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.g2 import G2
 from eamp.nn.gcn import GCN
@@ -13,6 +14,8 @@ from eamp.nn.pairnorm import PairNormGCN
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.propagation import GCNConv
 from eamp.nn.residual_gcn import ResidualGCN
+from eamp.nn.schedule import Cap, Feedback, Gain, Ramp
+from eamp.nn.threshold import collapse_threshold
 from eamp.nn.wrapping import unwrap, wrap
 
 __all__ = [
@@ -22,13 +25,19 @@ __all__ = [
     "GCN",
     "GCNII",
     "MODELS",
+    "Cap",
     "EntropyAware",
+    "Feedback",
     "GCNConv",
     "GCNIIConv",
+    "Gain",
     "LinearPropagation",
     "NoisyNodes",
     "PairNormGCN",
+    "Ramp",
     "ResidualGCN",
+    "collapse_threshold",
+    "number_layers",
     "parameter_groups",
     "unwrap",
     "wrap",

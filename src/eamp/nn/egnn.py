@@ -11,7 +11,7 @@ from torch.nn import Module, ModuleList, Parameter
 from torch_geometric.nn.dense.linear import Linear
 
 from eamp.graph import Adjacency
-from eamp.nn.entropic import Entropy, entropic
+from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
 
 
@@ -170,7 +170,7 @@ class EGNN(Module):
         self.encoder = Linear(in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros")
         self.decoder = Linear(hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros")
         scales = [math.sqrt(c_max) if k == 0 else 1.0 for k in range(num_layers)]
-        self.convs = ModuleList(entropic(EGNNConv(hidden_channels, c_min, beta, scale), entropy) for scale in scales)
+        self.convs = number_layers(ModuleList(entropic(EGNNConv(hidden_channels, c_min, beta, scale), entropy) for scale in scales))
         self.activations = ModuleList(SReLU(hidden_channels, shift) for _ in range(num_layers))
 
     def reset_parameters(self) -> None:

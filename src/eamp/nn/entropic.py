@@ -1,13 +1,19 @@
-"""One function for all models: what ``entropy=dict(...)`` does to a layer."""
+"""What ``entropy=dict(...)`` does to the layers of a model: the step around each, and a number for each."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
+from torch import Tensor
 from torch.nn import Module
 
 from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.layer_state import Position
+
+Some = TypeVar("Some", bound=Module)
 
 Entropy: TypeAlias = dict[str, Any] | None
 """The arguments of :class:`EntropyAware` for every hidden message-passing layer of a model, or ``None`` for the bare model."""
@@ -28,3 +34,32 @@ def entropic(conv: Module, entropy: Entropy) -> Module:
     """
     # Copied, because a schedule among the options may hold parameters, and every layer has its own.
     return conv if entropy is None else EntropyAware(conv, **copy.deepcopy(entropy))
+
+
+def number_layers(model: Some) -> Some:
+    """Tell every :class:`EntropyAware` layer of ``model`` its number and how many there are, in the order they were registered.
+
+    :func:`eamp.wrap` and the models of :mod:`eamp.nn` do it themselves. Schedules over depth (:class:`eamp.nn.schedule.Ramp`) ask for it.
+
+    Example:
+        >>> from torch.nn import ModuleList
+        >>> from eamp.nn.propagation import GCNConv
+        >>> layers = number_layers(ModuleList(EntropyAware(GCNConv(8, 8)) for _ in range(3)))
+        >>> layers[2].position
+        Position(layer=3, layers=3)
+    """
+    layers = [module for module in model.modules() if isinstance(module, EntropyAware)]
+    for number, layer in enumerate(layers, start=1):
+        layer.position = Position(number, len(layers))
+    return model
+
+
+def applied(conv: Module, layer: int, layers: int) -> Callable[..., Tensor]:
+    """``conv`` as the ``layer``-th of ``layers``: for a model that applies one layer many times, whose number changes from call to call.
+
+    Example:
+        >>> from eamp.nn.propagation import GCNConv
+        >>> conv = entropic(GCNConv(8, 8), dict(weight={"schedule": "ramp", "start": 1.0, "end": 2.0}))
+        >>> third = applied(conv, 3, 64)
+    """
+    return partial(conv, position=Position(layer, layers)) if isinstance(conv, EntropyAware) else conv

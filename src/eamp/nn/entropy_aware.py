@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -13,9 +13,10 @@ from torch.nn import Module, Parameter
 
 from eamp.functional import Variant, check_temperature, energy_of, entropy_step, prepare
 from eamp.graph import CSR, Graph
+from eamp.nn.layer_state import LayerState, Position
 from eamp.nn.propagation import MessagePassingLayer
+from eamp.nn.schedule import Weight, as_weight, evaluate
 
-Weight = float | Callable[[Tensor, float | Tensor], float | Tensor]
 TINY = torch.finfo(torch.float32).tiny
 
 
@@ -28,8 +29,9 @@ class EntropyAware(Module):
 
     Args:
         conv: the layer :math:`\phi`, called with whatever this layer is called with.
-        weight: :math:`\lambda`. Zero gives the bare layer, bit for bit. Also a callable, given the energies ``[n]`` and the
-            temperature in every forward pass, which returns :math:`\lambda`: the place of schedules.
+        weight: :math:`\lambda`. Zero gives the bare layer, bit for bit. Also a schedule of :mod:`eamp.nn.schedule`, as an object or as
+            plain data, ``{"schedule": "gain", "of": 1.3}``; or your own function, which is given the energies ``[n]`` and the temperature
+            in every forward pass and returns :math:`\lambda`, one number or one per node ``[n]``.
         temperature: :math:`T > 0`, the energy per node that the step aims at. ``"auto"`` takes the mean energy of the first training
             batch and keeps it (a temperature that followed the energy at every step would have no fixed point).
         learn_weight: make :math:`\lambda` a parameter that starts at ``weight``.
@@ -69,7 +71,7 @@ class EntropyAware(Module):
     def __init__(
         self,
         conv: Module,
-        weight: Weight = 1.0,
+        weight: Weight | Mapping[str, Any] = 1.0,
         temperature: float | Literal["auto"] = 10.0,
         *,
         learn_weight: bool = False,
@@ -86,10 +88,9 @@ class EntropyAware(Module):
             raise ValueError(f"placement must be 'output' or 'input', but is {placement!r}.")
         if variant not in ("exact", "paper"):
             raise ValueError(f"variant must be 'exact' or 'paper', but is {variant!r}.")
+        weight = as_weight(weight)
         if callable(weight) and learn_weight:
             raise ValueError("learn_weight=True needs a number to start from; a schedule that learns holds its own parameters.")
-        if not callable(weight) and not math.isfinite(weight):
-            raise ValueError(f"weight must be finite, but is {weight}.")
         if temperature == "auto":
             if learn_temperature:
                 raise ValueError("temperature='auto' is measured, learn_temperature=True is learned: choose one.")
@@ -114,6 +115,7 @@ class EntropyAware(Module):
         self.log_temperature = Parameter(torch.tensor(math.log(temperature))) if learn_temperature and temperature != "auto" else None
         # NaN until the first training batch has been seen; state_dict carries it either way.
         self.register_buffer("calibrated", torch.tensor(math.nan) if temperature == "auto" else None)
+        self.position: Position | None = None  # among the entropy-aware layers of a model, which numbers them
         self._edge_index_position = edge_index_position(conv)
 
     def reset_parameters(self) -> None:
@@ -128,8 +130,8 @@ class EntropyAware(Module):
         if self.calibrated is not None:
             self.calibrated.fill_(math.nan)
 
-    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """Run the layer and take the step."""
+    def forward(self, x: Tensor, *args: Any, position: Position | None = None, **kwargs: Any) -> Tensor:
+        """Run the layer and take the step; ``position`` tells a layer that is applied several times which application this is."""
         if not isinstance(x, Tensor):
             raise TypeError(
                 f"EntropyAware needs one feature tensor [num_nodes, F], but got a {type(x).__name__} for {type(self.conv).__name__}: "
@@ -147,17 +149,21 @@ class EntropyAware(Module):
         if not isinstance(self.weight, Tensor) and not callable(self.weight) and self.weight == 0:
             return out
         at = out if self.options["placement"] == "output" else self._same_width(x, out, "placement='input'")
-        return self._step(out, at.detach() if self.options["detach"] else at, adjacency)
+        return self._step(out, at.detach() if self.options["detach"] else at, adjacency, position or self.position)
 
-    def _step(self, out: Tensor, at: Tensor, adjacency: Any) -> Tensor:
+    def _step(self, out: Tensor, at: Tensor, adjacency: Any, position: Position | None) -> Tensor:
         """``out`` + λ·T∇S(``at``)."""
-        variant, normalize = self.options["variant"], self.options["normalize"]
-        csr, batch, num_graphs = prepare(at, adjacency, symmetrize=self.options["symmetrize"])
+        variant, normalize, symmetrize = self.options["variant"], self.options["normalize"], self.options["symmetrize"]
+        csr, batch, num_graphs = prepare(at, adjacency, symmetrize=symmetrize)
         temperature = self._temperature(at, csr)
         factor = 1.0 if callable(self.weight) or isinstance(self.weight, Tensor) else self.weight
         step, energy = entropy_step(at, csr, temperature, variant, normalize, batch, num_graphs, factor)
         if callable(self.weight):
-            step = self.weight(energy, temperature) * step
+            state = LayerState(position, at, energy, temperature, adjacency, symmetrize, csr, batch, num_graphs, variant, normalize)
+            weight = evaluate(self.weight, state)
+            if isinstance(weight, Tensor):
+                weight = (weight.unsqueeze(1) if weight.dim() == 1 else weight).to(step.dtype)
+            step = weight * step
         elif isinstance(self.weight, Tensor):
             step = self.weight * step
         return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated

@@ -15,7 +15,7 @@ from torch_geometric.nn.inits import reset
 from eamp import ops
 from eamp.functional import prepare
 from eamp.graph import CSR, Adjacency
-from eamp.nn.entropic import Entropy, entropic
+from eamp.nn.entropic import Entropy, applied, entropic
 from eamp.nn.from_pyg import FromPyG
 from eamp.nn.propagation import GCNConv, graph_once
 
@@ -99,9 +99,9 @@ class G2(Module):
         """Logits of every node."""
         graph = graph_once(edge_index, x)
         x = self.encoder(F.dropout(x, self.dropout, self.training)).relu()
-        for _ in range(self.num_layers):
+        for layer in range(1, self.num_layers + 1):
             gate = self.gating(x, graph)
-            x = (1 - gate) * x + gate * self.activation(self.conv(x, graph))
+            x = (1 - gate) * x + gate * self.activation(applied(self.conv, layer, self.num_layers)(x, graph))
         logits = self.decoder(F.dropout(x, self.dropout, self.training))
         return logits.relu() if self.relu_logits else logits
 

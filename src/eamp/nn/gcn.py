@@ -11,7 +11,7 @@ from torch.nn import Linear, Module, ModuleList
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency
-from eamp.nn.entropic import Entropy, entropic
+from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, MessagePassingLayer, graph_once
 
 
@@ -110,7 +110,7 @@ class GCN(Module):
             layers: list[Module] = [ResidualUpdate(hidden_channels, dropout) for _ in range(num_layers)]
         else:
             layers = [GCNConv(width, next_width) for width, next_width in pairwise(widths)]
-        self.convs = ModuleList(entropic(layer, entropy) for layer in layers)
+        self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
         self.output = GCNConv(widths[-1], out_channels)
 
     def reset_parameters(self) -> None:

@@ -11,7 +11,7 @@ from torch.nn import Linear, Module, ModuleList, Parameter
 from torch_geometric.nn.inits import glorot, reset
 
 from eamp.graph import Adjacency
-from eamp.nn.entropic import Entropy, entropic
+from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
 
 
@@ -106,7 +106,8 @@ class GCNII(Module):
         super().__init__()
         self.dropout = dropout
         self.encoder = Linear(in_channels, hidden_channels)
-        self.convs = ModuleList(entropic(GCNIIConv(hidden_channels, alpha, theta, layer), entropy) for layer in range(1, num_layers + 1))
+        layers = (GCNIIConv(hidden_channels, alpha, theta, layer) for layer in range(1, num_layers + 1))
+        self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
         self.decoder = Linear(hidden_channels, out_channels)
 
     def reset_parameters(self) -> None:

@@ -10,7 +10,7 @@ from torch_geometric.nn import MLP
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency
-from eamp.nn.entropic import Entropy, entropic
+from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
 
 
@@ -101,7 +101,7 @@ class LinearPropagation(Module):
         self.dropout = dropout
         widths = [in_channels] + [hidden_channels] * (mlp_layers - 1) + [out_channels]
         self.mlp = MLP(widths, dropout=dropout, norm=None)
-        self.steps = ModuleList(entropic(PropagationStep(alpha), entropy) for _ in range(num_layers))
+        self.steps = number_layers(ModuleList(entropic(PropagationStep(alpha), entropy) for _ in range(num_layers)))
 
     def reset_parameters(self) -> None:
         """Reset the perceptron, and what the steps have learned of weight and temperature."""

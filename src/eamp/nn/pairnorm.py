@@ -11,7 +11,7 @@ from torch_geometric.nn import PairNorm
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency, Graph
-from eamp.nn.entropic import Entropy, entropic
+from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, graph_once
 
 
@@ -65,7 +65,7 @@ class PairNormGCN(Module):
         super().__init__()
         self.dropout = dropout
         widths = [in_channels] + [hidden_channels] * (num_layers - 1)
-        self.convs = ModuleList(entropic(GCNConv(width, next_width), entropy) for width, next_width in pairwise(widths))
+        self.convs = number_layers(ModuleList(entropic(GCNConv(width, next_width), entropy) for width, next_width in pairwise(widths)))
         self.norm = PairNorm(scale=scale, scale_individually=scale_individually)  # has no parameters: one does for all layers
         self.output = GCNConv(widths[-1], out_channels)
 

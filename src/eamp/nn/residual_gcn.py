@@ -10,7 +10,7 @@ from torch_geometric.nn import DeepGCNLayer
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency
-from eamp.nn.entropic import Entropy, entropic
+from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, graph_once
 
 
@@ -69,6 +69,7 @@ class ResidualGCN(Module):
             )
             for _ in range(num_layers)
         )
+        number_layers(self.blocks)
         self.norm = LayerNorm(hidden_channels)
         self.decoder = Linear(hidden_channels, out_channels)
 

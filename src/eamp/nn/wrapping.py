@@ -9,6 +9,7 @@ from typing import Any
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
 
+from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.propagation import MessagePassingLayer
 
@@ -30,6 +31,8 @@ def wrap(model: Module, *, only: Selection = None, skip: Selection = None, **opt
 
     Returns:
         The model (for a single layer, its wrapper).
+
+    Layers are numbered in the order they were registered, for schedules over depth (:class:`eamp.nn.schedule.Ramp`).
 
     Wrapping twice with the same options changes nothing; with other options it is an error, so that neither is lost silently.
 
@@ -80,7 +83,7 @@ def wrap(model: Module, *, only: Selection = None, skip: Selection = None, **opt
             f"{type(model).__name__} has no layer to wrap among {', '.join(found)}. Message-passing layers are recognised as subclasses of "
             "torch_geometric.nn.MessagePassing; name any other with only=[...]."
         )
-    return wrapped
+    return number_layers(wrapped)
 
 
 def unwrap(model: Module) -> Module:

@@ -1,0 +1,286 @@
+"""The entropy step's weight λ as a function of depth and of the embedding's state: a ramp, a feedback, a unit, a cap."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from eamp.nn.layer_state import LayerState, Position, entropy_level, graph_max, graph_mean, push
+from eamp.nn.threshold import layer_threshold
+
+Per: TypeAlias = Literal["graph", "node"]
+RANGE = 1e9  # ratios of energies are told apart up to this
+
+
+class Schedule(ABC):
+    """λ as a function of a layer's state. Frozen, without state of its own: the same in training and evaluation."""
+
+    @abstractmethod
+    def __call__(self, state: LayerState) -> float | Tensor:
+        """λ: a number, or one per node ``[n]``."""
+
+
+Weight: TypeAlias = float | Schedule | Callable[[Tensor, float | Tensor], float | Tensor]
+"""A number, a schedule, or a function of the energies ``[n]`` and the temperature."""
+
+
+@dataclass(frozen=True)
+class Ramp(Schedule):
+    r"""λ from ``start`` at the first entropy-aware layer to ``end`` at the last, in even steps or by even factors.
+
+    :func:`eamp.wrap` and the models of :mod:`eamp.nn` number their layers; :func:`eamp.nn.number_layers` does for your own. A layer that is
+    applied several times has one number, unless each call says otherwise: ``conv(x, edge_index, position=Position(3, 64))``.
+
+    Args:
+        start: λ of the first layer, and of an only one.
+        end: λ of the last.
+        curve: ``"linear"`` or ``"geometric"``; the latter needs both ends above 0.
+
+    Example:
+        >>> import eamp
+        >>> from torch_geometric.nn import GCN
+        >>> model = eamp.wrap(GCN(16, 64, num_layers=3), weight=Ramp(1.0, 4.0, "geometric"))
+        >>> [Ramp(1.0, 4.0, "geometric").at(conv.position) for conv in model.convs]
+        [1.0, 2.0, 4.0]
+    """
+
+    start: float
+    end: float
+    curve: Literal["linear", "geometric"] = "linear"
+
+    def __post_init__(self) -> None:
+        for name in ("start", "end"):
+            check_number(self, name)
+        check_choice(self, "curve", ("linear", "geometric"))
+        if self.curve == "geometric" and min(self.start, self.end) <= 0:
+            raise ValueError(f"a geometric ramp needs start and end above 0, but they are {self.start} and {self.end}.")
+
+    def __call__(self, state: LayerState) -> float:
+        """λ of the layer."""
+        return self.at(state.position)
+
+    def at(self, position: Position | None) -> float:
+        """λ at a position."""
+        if position is None:
+            raise ValueError(
+                f"{self!r} has to know the layer's number and has none: eamp.wrap and the models of eamp.nn number their layers, "
+                "eamp.nn.number_layers(model) those of your own model."
+            )
+        way = (position.layer - 1) / max(position.layers - 1, 1)
+        if self.curve == "geometric":
+            return math.exp((1 - way) * math.log(self.start) + way * math.log(self.end))
+        return (1 - way) * self.start + way * self.end
+
+
+@dataclass(frozen=True)
+class Feedback(Schedule):
+    r"""λ that rises towards ``highest`` while a layer's energy or entropy lies below its target, and falls towards ``lowest`` above it.
+
+    .. math::
+        \lambda = \lambda_{low} + \frac{\lambda_{high} - \lambda_{low}}{1 + (m / m^*)^s}
+
+    It is halfway at the target, smooth, bounded, and falls as :math:`m` grows.
+
+    Args:
+        lowest: :math:`\lambda_{low}`; a number or a schedule.
+        highest: :math:`\lambda_{high}`; a number or a schedule.
+        target: :math:`m^*`. For the energy a fraction of the temperature, for the entropy one of the largest value that it can have.
+        sharpness: :math:`s \ge 1`.
+        measure: :math:`m`, the mean ``"energy"``, or the ``"entropy"`` per node. The latter is small far above the temperature, too.
+        per: one λ per ``"graph"`` of a batch, or one per ``"node"``, which pushes collapsed nodes alone.
+        detach: treat λ as a constant in the backward pass. ``False`` differentiates it in a learned temperature and, where
+            :class:`eamp.EntropyAware` has ``detach=False``, in the features.
+
+    Example:
+        >>> import torch, eamp
+        >>> from torch_geometric.nn import GCNConv
+        >>> eamp.EntropyAware(GCNConv(8, 8), weight=Feedback(0.0, 5.0))
+        EntropyAware(
+          weight=Feedback(lowest=0.0, highest=5.0, target=1.0, ...), temperature=10.0
+          (conv): GCNConv(8, 8)
+        )
+    """
+
+    lowest: Weight
+    highest: Weight
+    target: float = 1.0
+    sharpness: float = 2.0
+    measure: Literal["energy", "entropy"] = "energy"
+    per: Per = "graph"
+    detach: bool = True
+
+    def __post_init__(self) -> None:
+        nest(self, "lowest", "highest")
+        check_number(self, "target", above=0)
+        check_number(self, "sharpness", above=0, least=1)
+        check_choice(self, "measure", ("energy", "entropy"))
+        check_choice(self, "per", get_args(Per))
+        low, high = self.lowest, self.highest
+        if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+            raise ValueError(f"lowest must not be above highest, but they are {low} and {high}.")
+
+    def __call__(self, state: LayerState) -> Tensor:
+        """λ from the present embedding."""
+        seen = state
+        if self.detach:
+            temperature = state.temperature.detach() if isinstance(state.temperature, Tensor) else state.temperature
+            seen = state._replace(energy=state.energy.detach(), temperature=temperature)
+        level = seen.energy / seen.temperature if self.measure == "energy" else entropy_level(seen)
+        if self.per == "graph":
+            level = graph_mean(level, state)
+        # The sigmoid of a logarithm is the same function, without overflow.
+        share = torch.sigmoid(-self.sharpness * (level / self.target).clamp(1 / RANGE, RANGE).log())
+        low, high = evaluate(self.lowest, state), evaluate(self.highest, state)
+        return low + (high - low) * share
+
+
+@dataclass(frozen=True)
+class Gain(Schedule):
+    r"""λ in units of its threshold, :math:`\lambda = g\, \lambda^*`: the same gain means the same at any width and degree.
+
+    :math:`\lambda^*` (:func:`eamp.nn.collapse_threshold`) is where the step just balances the contraction of a ReLU GCN layer near
+    collapse. It belongs to the graph and the width, is estimated once, and is one per graph of a batch.
+
+    Args:
+        of: :math:`g`; a number or a schedule, such as a ramp of gains.
+
+    Example:
+        >>> import torch, eamp
+        >>> from torch_geometric.nn import GCN
+        >>> model = eamp.wrap(GCN(16, 64, num_layers=32), weight=Gain(1.3), temperature=1.0, detach=False)
+        >>> model = eamp.wrap(GCN(16, 64, num_layers=32), weight={"schedule": "gain", "of": {"schedule": "ramp", "start": 1.0, "end": 1.5}})
+    """
+
+    of: Weight
+
+    def __post_init__(self) -> None:
+        nest(self, "of")
+
+    def __call__(self, state: LayerState) -> float | Tensor:
+        """Gain times threshold."""
+        unit = layer_threshold(state.x, state.adjacency, state.symmetrize, state.csr, state.batch, state.num_graphs).to(state.energy.dtype)
+        return evaluate(self.of, state) * (unit if state.batch is None else unit[state.batch])
+
+
+@dataclass(frozen=True)
+class Cap(Schedule):
+    r"""λ, but no more than keeps a node from overshooting: :math:`\lambda_i\, b_i \le f`.
+
+    The step moves node :math:`i` by :math:`\lambda \sum_j w_{ij} (x_i - x_j)` with :math:`w_{ij} = a_{ij}(q_i + q_j)`. With
+    :math:`b_i = k_i |q_i| + \sum_j a_{ij} |q_j| \ge \sum_j |w_{ij}|`, the stability bound of the explicit step,
+
+    - it moves by at most :math:`f` times the distance to its farthest neighbour;
+    - where :math:`f \le 1`, neighbours that attract it (:math:`w_{ij} < 0`) leave it in their convex hull, so they never make it overshoot;
+    - neighbours repel each other only if one of them has :math:`E < T`, hence lies within :math:`\sqrt{2T}\,(k F)^{1/4}`. So, with
+      :math:`f \le 1`, no edge weights and no ``normalize``, :math:`\max_i \lVert x_i \rVert` grows by no more than
+      :math:`f \sqrt{2T}\,(k_{max} F)^{1/4}` in a step, however large λ is.
+
+    A small :math:`f` may forbid what holds the energy up: near collapse on a :math:`k`-regular bipartite graph :math:`\lambda^* b` is
+    :math:`\frac{k+3}{2(k-1)}`, so that the cap leaves a gain of :math:`2f\frac{k-1}{k+3}` at most, .86 at degree 4 and :math:`f = 1`.
+
+    Args:
+        of: λ; a number or a schedule.
+        fraction: :math:`f > 0`.
+        per: limit every ``"node"`` on its own, or all of a ``"graph"`` by its tightest node, which keeps the direction of the gradient.
+
+    Example:
+        >>> import torch, eamp
+        >>> from torch_geometric.nn import GCNConv
+        >>> layer = eamp.EntropyAware(GCNConv(8, 8), weight=Cap(Gain(1e6), fraction=1.0), temperature=1.0)
+        >>> bool(layer(torch.randn(3, 8), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).isfinite().all())
+        True
+    """
+
+    of: Weight
+    fraction: float = 1.0
+    per: Per = "node"
+
+    def __post_init__(self) -> None:
+        nest(self, "of")
+        check_number(self, "fraction", above=0)
+        check_choice(self, "per", get_args(Per))
+
+    def __call__(self, state: LayerState) -> Tensor:
+        """λ / max(1, |λ| b / f): divided by nothing small, so that its derivative is finite."""
+        rate = push(state)
+        if self.per == "graph":
+            rate = graph_max(rate, state)
+        weight = torch.as_tensor(evaluate(self.of, state), dtype=rate.dtype, device=rate.device)
+        return weight / (weight.abs() * rate / self.fraction).clamp(min=1)
+
+
+SCHEDULES: dict[str, type[Schedule]] = {"ramp": Ramp, "feedback": Feedback, "gain": Gain, "cap": Cap}
+
+
+# --- From plain data, and checks --------------------------------------------------------------------------------------
+
+
+def as_weight(given: Weight | Mapping[str, Any]) -> Weight:
+    """A number, schedule or function as it is; a schedule from ``{"schedule": name, **arguments}``.
+
+    Example:
+        >>> as_weight({"schedule": "cap", "of": {"schedule": "gain", "of": 1.3}, "fraction": 2})
+        Cap(of=Gain(of=1.3), fraction=2, per='node')
+    """
+    if isinstance(given, Mapping):
+        name, arguments = given.get("schedule"), {key: value for key, value in given.items() if key != "schedule"}
+        if name not in SCHEDULES:
+            raise ValueError(f"a schedule of the weight is {{'schedule': one of {', '.join(SCHEDULES)}, ...}}, but is {dict(given)!r}.")
+        return from_data(name, arguments)
+    if callable(given):
+        return given
+    if isinstance(given, str) or not isinstance(given, int | float | Tensor):
+        raise ValueError(f"weight must be a number, a schedule ({', '.join(SCHEDULES)}) or a function, but is {given!r}.")
+    if not math.isfinite(given):
+        raise ValueError(f"weight must be finite, but is {given}.")
+    return given
+
+
+def from_data(name: str, arguments: dict[str, Any]) -> Schedule:
+    kind = SCHEDULES[name]
+    known = {field.name: field.default is MISSING for field in fields(kind)}  # type: ignore[arg-type]  # all of them are dataclasses
+    if unknown := [key for key in arguments if key not in known]:
+        raise ValueError(f"the schedule {name!r} takes {', '.join(known)}, not {', '.join(unknown)}.")
+    if missing := [key for key, needed in known.items() if needed and key not in arguments]:
+        raise ValueError(f"the schedule {name!r} needs {', '.join(missing)} beside {', '.join(arguments) or 'nothing'}.")
+    return kind(**arguments)
+
+
+def nest(schedule: Schedule, *names: str) -> None:
+    """Let a schedule's arguments be schedules, as plain data, too."""
+    for name in names:
+        inner = as_weight(getattr(schedule, name))
+        if isinstance(inner, Module):
+            raise ValueError(
+                f"{type(schedule).__name__}'s {name} must be a number, a schedule or a function without parameters, but is a "
+                f"{type(inner).__name__}: only a module that is itself the weight can be trained."
+            )
+        object.__setattr__(schedule, name, inner)
+
+
+def evaluate(weight: Weight, state: LayerState) -> float | Tensor:
+    """λ in a layer, a number or one per node."""
+    if isinstance(weight, Schedule):
+        return weight(state)
+    if callable(weight):
+        return weight(state.energy, state.temperature)
+    return weight
+
+
+def check_number(schedule: Schedule, name: str, above: float = -math.inf, least: float = -math.inf) -> None:
+    value = getattr(schedule, name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= above or value < least:
+        wanted = f" >= {least:g}" if least > above else f" > {above:g}" if above > -math.inf else ""
+        raise ValueError(f"{type(schedule).__name__}'s {name} must be a finite number{wanted}, but is {value!r}.")
+
+
+def check_choice(schedule: Schedule, name: str, choices: tuple[str, ...]) -> None:
+    if getattr(schedule, name) not in choices:
+        raise ValueError(f"{type(schedule).__name__}'s {name} must be one of {', '.join(choices)}, but is {getattr(schedule, name)!r}.")
