@@ -43,7 +43,7 @@ def open_storage(url: str) -> RDBStorage:
         with FileLock(f"{file}.lock"):  # two processes that make the tables at once would trip over each other
             storage = RDBStorage(url, {"connect_args": {"timeout": PATIENCE}}, heartbeat_interval=HEARTBEAT, grace_period=GRACE)
     except (SQLAlchemyError, ImportError, OSError) as error:
-        raise StoreError(f"the store at {without_password(url)} cannot be opened: {error}") from error
+        raise StoreError(f"the store at {without_password(url)} cannot be opened: {error.__cause__ or error}") from error
 
     @event.listens_for(storage.engine, "connect")
     def leave_transactions_to_us(connection: Any, record: Any) -> None:

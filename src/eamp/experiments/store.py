@@ -192,18 +192,19 @@ class Store:
             return False
         return True
 
-    def recover(self) -> None:
-        """Queue the jobs of lost workers again, and put duplicates away."""
+    def recover(self) -> bool:
+        """Queue the jobs of lost workers again, and put duplicates away; the value is whether there was anything to queue."""
         self.fail_lost()
         trials = self.trials()
         counted = counting(trials).values()
-        for trial in counted:
-            if trial.state == TrialState.FAIL and not settled(trial):
-                self.add(trial.user_attrs["cell"], after=trial)
+        lost = [trial for trial in counted if trial.state == TrialState.FAIL and not settled(trial)]
+        for trial in lost:
+            self.add(trial.user_attrs["cell"], after=trial)
         numbers = {trial.number for trial in counted}
         for trial in trials:
             if trial.state == TrialState.WAITING and trial.number not in numbers:
                 self.fail_if_unfinished(trial)
+        return bool(lost)
 
     def fail_lost(self) -> None:
         """Mark running trials that have lost their worker."""

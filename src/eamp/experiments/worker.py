@@ -29,16 +29,16 @@ def work(store: Store, run: Callable[[Claim], str], announce: Callable[[str], No
         How many jobs were done here.
     """
     done = 0
-    while store.unsettled():
-        store.recover()
+    while True:
         claim = store.claim()
-        if claim is None:
+        if claim is not None:
+            with claim, beating(claim):
+                announce(attempted(claim, run))
+            done += 1
+        elif not store.unsettled():
+            return done
+        elif not store.recover():
             time.sleep(LOOK_AGAIN)
-            continue
-        with claim, beating(claim):
-            announce(attempted(claim, run))
-        done += 1
-    return done
 
 
 def attempted(claim: Claim, run: Callable[[Claim], str]) -> str:
