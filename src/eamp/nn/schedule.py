@@ -171,45 +171,54 @@ class Gain(Schedule):
 
 @dataclass(frozen=True)
 class Cap(Schedule):
-    r"""λ, but no more than keeps a node from overshooting: :math:`\lambda_i\, b_i \le f`.
+    r"""λ, but no more than a bounded move of every node allows.
 
     The step moves node :math:`i` by :math:`\lambda \sum_j w_{ij} (x_i - x_j)` with :math:`w_{ij} = a_{ij}(q_i + q_j)`. With
-    :math:`b_i = k_i |q_i| + \sum_j a_{ij} |q_j| \ge \sum_j |w_{ij}|`, the stability bound of the explicit step,
+    :math:`b_i = k_i |q_i| + \sum_j a_{ij} |q_j| \ge \sum_j |w_{ij}|` that is no further than :math:`\lambda b_i` times the distance to its
+    farthest neighbour, which without edge weights is at most :math:`\sqrt{2 E_i / C_i}`.
 
-    - it moves by at most :math:`f` times the distance to its farthest neighbour;
-    - where :math:`f \le 1`, neighbours that attract it (:math:`w_{ij} < 0`) leave it in their convex hull, so they never make it overshoot;
-    - neighbours repel each other only if one of them has :math:`E < T`, hence lies within :math:`\sqrt{2T}\,(k F)^{1/4}`. So, with
-      :math:`f \le 1`, no edge weights and no ``normalize``, :math:`\max_i \lVert x_i \rVert` grows by no more than
-      :math:`f \sqrt{2T}\,(k_{max} F)^{1/4}` in a step, however large λ is.
+    .. math::
+        \texttt{"neighbours"}: \quad \lambda_i \le f / b_i \qquad\qquad
+        \texttt{"temperature"}: \quad \lambda_i \le f / b_i \cdot \sqrt{T / E_i}
 
-    A small :math:`f` may forbid what holds the energy up: near collapse on a :math:`k`-regular bipartite graph :math:`\lambda^* b` is
-    :math:`\frac{k+3}{2(k-1)}`, so that the cap leaves a gain of :math:`2f\frac{k-1}{k+3}` at most, .86 at degree 4 and :math:`f = 1`.
+    - ``"neighbours"`` is the stability bound of the explicit step: a node moves by at most :math:`f` times the distance to its farthest
+      neighbour. With :math:`f \le 1`, neighbours that attract it (:math:`w_{ij} < 0`) keep it in their convex hull, and as neighbours
+      repel each other only if one of them has :math:`E < T`, no step adds more than :math:`f \sqrt{2T}\,(k_{max} F)^{1/4}` to
+      :math:`\max_i \lVert x_i \rVert` (without ``normalize``). But it also forbids what holds an energy up: near collapse on a
+      :math:`k`-regular bipartite graph it leaves a gain of :math:`2f\frac{k-1}{k+3}` at most, .86 at degree 4 and :math:`f = 1`.
+    - ``"temperature"`` leaves the step free near collapse: a node moves by at most :math:`f \sqrt{2T}\,(k_i F)^{1/4}`, :math:`f` times
+      the distance at which a single neighbour makes :math:`E_i = T`. That holds for every :math:`f`.
 
     Args:
         of: λ; a number or a schedule.
         fraction: :math:`f > 0`.
+        reach: ``"temperature"`` or ``"neighbours"``, what the move is a fraction of.
         per: limit every ``"node"`` on its own, or all of a ``"graph"`` by its tightest node, which keeps the direction of the gradient.
 
     Example:
         >>> import torch, eamp
         >>> from torch_geometric.nn import GCNConv
-        >>> layer = eamp.EntropyAware(GCNConv(8, 8), weight=Cap(Gain(1e6), fraction=1.0), temperature=1.0)
+        >>> layer = eamp.EntropyAware(GCNConv(8, 8), weight=Cap(Gain(1e6), fraction=0.5), temperature=1.0)
         >>> bool(layer(torch.randn(3, 8), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).isfinite().all())
         True
     """
 
     of: Weight
-    fraction: float = 1.0
+    fraction: float
+    reach: Literal["temperature", "neighbours"] = "temperature"
     per: Per = "node"
 
     def __post_init__(self) -> None:
         nest(self, "of")
         check_number(self, "fraction", above=0)
+        check_choice(self, "reach", ("temperature", "neighbours"))
         check_choice(self, "per", get_args(Per))
 
     def __call__(self, state: LayerState) -> Tensor:
         """λ / max(1, |λ| b / f): divided by nothing small, so that its derivative is finite."""
         rate = push(state)
+        if self.reach == "temperature":
+            rate = rate * (state.energy / state.temperature).clamp(min=1 / RANGE).sqrt()
         if self.per == "graph":
             rate = graph_max(rate, state)
         weight = torch.as_tensor(evaluate(self.of, state), dtype=rate.dtype, device=rate.device)
@@ -227,7 +236,7 @@ def as_weight(given: Weight | Mapping[str, Any]) -> Weight:
 
     Example:
         >>> as_weight({"schedule": "cap", "of": {"schedule": "gain", "of": 1.3}, "fraction": 2})
-        Cap(of=Gain(of=1.3), fraction=2, per='node')
+        Cap(of=Gain(of=1.3), fraction=2, reach='temperature', per='node')
     """
     if isinstance(given, Mapping):
         name, arguments = given.get("schedule"), {key: value for key, value in given.items() if key != "schedule"}
