@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 
 from eamp.experiments.published import MODELS, table_1
@@ -35,7 +37,22 @@ def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
         raise ValueError(f"{which} has no column {', '.join(missing)}; it needs {', '.join(columns)}.")
     if which == "cells":
         check_cells(frame)
+    if which == "depth_energies":
+        frame = frame.assign(network=frame["network"].replace({"GCN": "Basic GCN"}))  # one name per model throughout
     return frame.reset_index(drop=True)
+
+
+def flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame as it can be saved: settings as JSON, and without curves, which have frames of their own."""
+    kinds = {column: type(frame[column].dropna().iloc[0]) if frame[column].notna().any() else str for column in frame.columns}
+    kept = frame[[column for column, kind in kinds.items() if kind is not list]]
+    settings = [column for column in kept.columns if kinds[column] is dict]
+    return kept.assign(**{column: kept[column].map(lambda value: json.dumps(value, sort_keys=True)) for column in settings})
+
+
+def deepest(layer_energies: pd.DataFrame) -> pd.DataFrame:
+    """The layers of the deepest networks of each dataset, which is where Figure 3 looks."""
+    return layer_energies[layer_energies["depth"] == layer_energies.groupby("data")["depth"].transform("max")]
 
 
 def check_cells(cells: pd.DataFrame) -> None:
@@ -100,9 +117,9 @@ def title(data: str) -> str:
 def paired(cells: pd.DataFrame) -> pd.DataFrame:
     """Variants less their parents, seed by seed: both readings' mean difference and its deviation over the seeds that both have."""
     cells = cells.assign(parent=cells["name"].map(family), variant=cells["name"].map(is_variant))
-    parents = cells[~cells["variant"]].drop(columns=["parent", "variant"])
+    parents = cells[~cells["variant"].astype(bool)].drop(columns=["parent", "variant"])
     keys = ["data", "parent", "depth", "seed"]
-    both = cells[cells["variant"]].merge(parents.rename(columns={"name": "parent"}), on=keys, suffixes=("", "_parent"))
+    both = cells[cells["variant"].astype(bool)].merge(parents.rename(columns={"name": "parent"}), on=keys, suffixes=("", "_parent"))
     for reading in READINGS:
         both[f"{reading}_change"] = both[reading] - both[f"{reading}_parent"]
     changes: dict[str, tuple[str, str]] = {"seeds": ("seed", "nunique")}

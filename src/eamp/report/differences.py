@@ -44,7 +44,7 @@ def differences(cells: pd.DataFrame, depth_energies: pd.DataFrame, thresholds: p
         Difference(
             "G2's logits",
             "The authors' G2 passes its logits through a ReLU, which the code of G2's own authors does not.",
-            change_of(changes, "G2, no ReLU"),
+            change_of(changes, "G2, no ReLU on logits"),
         ),
         Difference(
             "Detached or not",
@@ -56,7 +56,7 @@ def differences(cells: pd.DataFrame, depth_energies: pd.DataFrame, thresholds: p
             "The paper takes one normaliser C out of the sum over neighbours, which is right on regular graphs only. "
             f"On the example of Figure 1a, at T = {TEMPERATURE:g}, its formula is {100 * gradient_error():.0f} % of the gradient's size "
             "away from it.",
-            change_of(changes, "Entropic GCN, exact"),
+            change_of(changes, "Entropic GCN, exact gradient"),
         ),
         Difference(
             "The formula of P̄",
@@ -83,7 +83,7 @@ def seeds_of(cells: pd.DataFrame) -> str:
 
 def change_of(changes: pd.DataFrame, variant: str) -> str:
     """What a variant changes at its greatest depth on each dataset, in both readings."""
-    part = changes[changes["name"].str.startswith(variant)] if not changes.empty else changes
+    part = changes[changes["name"] == variant] if not changes.empty else changes
     if part.empty:
         return "Not measured in this run."
     words = []
@@ -92,8 +92,7 @@ def change_of(changes: pd.DataFrame, variant: str) -> str:
         by = numbers.change_with_deviation(row["best_val_accuracy_change"], row["best_val_accuracy_change_deviation"])
         test = numbers.change_with_deviation(row["test_accuracy_change"], row["test_accuracy_change_deviation"])
         words.append(f"{title(data)}, {row['depth']} layers: {by} {PAPER_READING}, {test} {TEST_READING}")
-    name = str(part["name"].iloc[0])
-    return f"“{name}” against its base — {'; '.join(words)} (paired over seeds)."
+    return f"“{variant}” against its base — {'; '.join(words)} (paired over seeds)."
 
 
 def held(depth_energies: pd.DataFrame) -> str:

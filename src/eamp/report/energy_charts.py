@@ -10,9 +10,9 @@ import pandas as pd
 from eamp.experiments.published import ENTROPIC_SETTINGS, FIGURE_3_DATA, FIGURE_3_DEPTH, FIGURE_3_LOWEST
 from eamp.report import numbers
 from eamp.report.colours import PUSH, Look, family, looks
-from eamp.report.compared import data_order, in_order, title
+from eamp.report.compared import data_order, deepest, in_order, is_variant, title
 from eamp.report.figure import Chart, Figure, Panel
-from eamp.report.lines import OPACITY, Decades, depth_axis, finite, model_encodings, shape
+from eamp.report.lines import OPACITY, Decades, around, depth_axis, finite, model_encodings, shape
 from eamp.report.theme import ink
 
 ENERGY = "mean Dirichlet energy"
@@ -85,7 +85,9 @@ def seed_range(means: pd.DataFrame) -> list[alt.Tooltip]:
 
 def figure_3(layer_energies: pd.DataFrame) -> Figure | None:
     """The U-curves, a panel per dataset and depth, with the paper's landmarks where it gave them."""
-    means = over_seeds(layer_energies, ["data", "name", "depth", "layer"])
+    trained = deepest(layer_energies)
+    trained = trained[~trained["name"].map(is_variant).astype(bool)]
+    means = over_seeds(trained, ["data", "name", "depth", "layer"])
     if means.empty:
         return None
     legend = looks(in_order(means["name"]))
@@ -93,7 +95,10 @@ def figure_3(layer_energies: pd.DataFrame) -> Figure | None:
     for data in data_order(means["data"]):
         for depth, part in means[means["data"] == data].groupby("depth"):
             panels.append(Panel(f"{title(data)}, {depth} layers", u_chart(part, data, int(depth), legend)))
-    caption = "Energy after every layer of trained networks, logarithmic; bands span the seeds."
+    when = ", after their last epoch" if "selected_energy" in layer_energies.columns else ""
+    caption = f"Energy after every layer of the deepest trained networks{when}; logarithmic."
+    if means["seeds"].max() > 1:
+        caption += " Bands span the seeds."
     if any(data == FIGURE_3_DATA and depth == FIGURE_3_DEPTH for data, depth in zip(means["data"], means["depth"], strict=True)):
         caption += " Thin dashed lines: the lowest energies that the paper gives."
     if (means["energy"] == 0).any():
@@ -112,7 +117,12 @@ def u_chart(part: pd.DataFrame, data: str, depth: int, legend: dict[str, Look]) 
     decades = Decades([*part["energy"], *part["low"], *landmarks.values()])
     part = part.assign(shown=part["energy"].map(decades.place), bottom=part["low"].map(decades.place), top=part["high"].map(decades.place))
     last = int(part["layer"].max())
-    x = alt.X("layer:Q", title="layer", scale=alt.Scale(domain=[1, max(last, 2)], nice=False), axis=alt.Axis(tickMinStep=1, format="d"))
+    x = alt.X(
+        "layer:Q",
+        title="layer",
+        scale=alt.Scale(domain=[1, max(last, 2)], nice=False),
+        axis=alt.Axis(tickCount=8, tickMinStep=1, format="d"),
+    )
     base = alt.Chart(part).encode(x=x, opacity=OPACITY, **model_encodings(legend))
     tooltip = [
         alt.Tooltip("name:N", title="model"),
@@ -148,7 +158,7 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
     x = alt.X(
         "width:Q",
         title="width of the layers",
-        scale=alt.Scale(type="log", base=2, nice=False, padding=16),
+        scale=around(widths, base=2),
         axis=alt.Axis(values=widths, format="d"),
     )
     scale = alt.Scale(type="log", domain=[0.8, 12], nice=False)
@@ -172,10 +182,11 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
         marks.mark_rule(color=ink("axis"), strokeWidth=1.2),
         marks.mark_text(color=ink("soft"), align="left", baseline="bottom", dx=4, dy=-4).encode(x=alt.value(0), text="words:N"),
         base.mark_line(strokeDash=[5, 3], strokeWidth=1.6).encode(y=y("predicted")),
+        base.mark_tick(thickness=1.6, width=18).encode(y=y("predicted")),
         base.mark_point(filled=True, size=70, opacity=1).encode(y=y("measured"), shape=shape(legend), tooltip=tooltip),
     )
     caption = (
         "λ above which the entropy step wins over a layer's own contraction, so that an untrained ReLU GCN of 100 layers keeps its energy. "
-        "Points: measured; dashed: predicted from the graph's spectrum alone."
+        "Points: measured; dashes: predicted from the graph's spectrum alone."
     )
     return Figure("thresholds", "The threshold of λ", caption, (Panel("", chart, width=520, height=320),), legend, columns=1)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from eamp.experiments.published import ENTROPIC_SETTINGS, FIGURE_3_DATA, FIGURE_3_DEPTH, FIGURE_3_LOWEST
 from eamp.report import numbers
-from eamp.report.compared import PAPER_READING, TEST_READING, TOLERANCE, summarised, title
+from eamp.report.compared import PAPER_READING, TEST_READING, TOLERANCE, deepest, is_variant, summarised, title
 from eamp.report.tables import main_rows, u_curves
 
 KEPT = 0.1  # a network keeps its energy if the deepest one has at least this share of the shallowest one's
@@ -36,7 +36,7 @@ def in_brief(cells: pd.DataFrame, layer_energies: pd.DataFrame, depth_energies: 
     summary = main_rows(summarised(cells))
     return [
         *agreement(summary),
-        *deepest(summary),
+        *at_the_greatest_depth(summary),
         *readings(summary),
         *middle_layers(layer_energies),
         *untrained(depth_energies),
@@ -62,7 +62,7 @@ def agreement(summary: pd.DataFrame) -> list[Finding]:
     return [Finding(sentence, Headline(f"{near} / {total}", f"cells of Table 1 within {limit} of the paper's"))]
 
 
-def deepest(summary: pd.DataFrame) -> list[Finding]:
+def at_the_greatest_depth(summary: pd.DataFrame) -> list[Finding]:
     """Entropic beside Basic at the greatest depth of each dataset."""
     found = []
     for data, part in summary.groupby("data", sort=False):
@@ -108,9 +108,9 @@ def middle_layers(layer_energies: pd.DataFrame) -> list[Finding]:
     if layer_energies.empty:
         return []
     found = []
-    for (data, depth), part in u_curves(layer_energies).groupby(["data", "depth"], sort=False):
+    for (data, depth), part in u_curves(deepest(layer_energies)).groupby(["data", "depth"], sort=False):
         the_papers = (data, depth) == (FIGURE_3_DATA, FIGURE_3_DEPTH)
-        part = part[~part["name"].str.contains(",")]
+        part = part[~part["name"].map(is_variant).astype(bool)]
         words = []
         for row in part.to_dict("records"):
             given = f", the paper's {FIGURE_3_LOWEST[row['name']]:g}" if the_papers and row["name"] in FIGURE_3_LOWEST else ""

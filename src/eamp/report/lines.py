@@ -45,9 +45,15 @@ def depth_axis(depths: Iterable[int], title: str = "layers", base: int = 2) -> a
     for depth in known:
         if math.log(marked[-1] / depth) > apart:
             marked.append(depth)
-    scale = alt.Scale(type="log", base=base, nice=False, padding=14)
+    scale = around(known, base)
     axis = alt.Axis(values=sorted(marked), format="d", labelOverlap="greedy")
     return alt.X("depth:Q", title=title, scale=scale, axis=axis)
+
+
+def around(values: Sequence[float], base: int) -> alt.Scale:
+    """A logarithmic scale with a margin at both ends, so that no point is cut in half; of one value, with that value in its middle."""
+    margin = (max(values) / min(values)) ** 0.04 if max(values) > min(values) else 2.0
+    return alt.Scale(type="log", base=base, domain=[min(values) / margin, max(values) * margin], nice=False)
 
 
 def finite(frame: pd.DataFrame, column: str = "energy") -> pd.DataFrame:

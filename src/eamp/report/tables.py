@@ -8,7 +8,7 @@ from itertools import pairwise
 import pandas as pd
 
 from eamp.report import numbers
-from eamp.report.compared import PAPER_READING, READINGS, TEST_READING, TOLERANCE, paired, sorted_by, summarised, title
+from eamp.report.compared import PAPER_READING, READINGS, TEST_READING, TOLERANCE, deepest, paired, sorted_by, summarised, title
 
 MARK = "†"
 
@@ -139,7 +139,7 @@ def figure_3(layer_energies: pd.DataFrame) -> Table | None:
     """The U-curves in five numbers each; the CSV holds every layer."""
     if layer_energies.empty:
         return None
-    curves = u_curves(layer_energies)
+    curves = sorted_by(u_curves(deepest(layer_energies)), ["data", "name", "depth"])
     rows = tuple(
         (
             title(row["data"]),
@@ -152,7 +152,9 @@ def figure_3(layer_energies: pd.DataFrame) -> Table | None:
     )
     columns = ("dataset", "model", "depth", "first layer", "lowest", "median of the middle third", "last layer", "layer of the lowest")
     seeds = numbers.counted(layer_energies["seed"].nunique(), "seed")
-    return Table("figure_3", f"Energy after the layers of trained networks; mean over {seeds}.", columns, rows, layer_energies, 3)
+    return Table(
+        "figure_3", f"Energy after the layers of the deepest trained networks; mean over {seeds}.", columns, rows, layer_energies, 3
+    )
 
 
 def u_curves(layer_energies: pd.DataFrame) -> pd.DataFrame:

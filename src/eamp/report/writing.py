@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from eamp.report import accuracy_charts, energy_charts, entropy_charts, figure, formats, tables
-from eamp.report.compared import COLUMNS, checked
+from eamp.report.compared import COLUMNS, checked, flat
 from eamp.report.differences import PROTOCOL_NOTES, differences
 from eamp.report.figure import Figure
 from eamp.report.findings import in_brief
@@ -19,7 +19,17 @@ from eamp.report.page import Page
 from eamp.report.provenance import provenance, run_facts
 from eamp.report.tables import Table
 
-WORDS = ("name", "data", "model", "protocol", "network", "graph")  # columns of words, where "None" or "NA" is a name like any other
+WORDS = (
+    "name",
+    "data",
+    "model",
+    "protocol",
+    "network",
+    "graph",
+    "entropy",
+    "options",
+    "changes",
+)  # columns of words, where "None" or "NA" is a name like any other
 FIGURES = ("table_1", "variants", "figure_3", "figure_2", "thresholds", "figure_1a", "figure_1b")
 TABLES = ("table_1", "variants", "figure_3", "figure_2", "thresholds")
 
@@ -66,7 +76,7 @@ def write_report(
     given = {"cells": cells, "layer_energies": layer_energies, "depth_energies": depth_energies, "thresholds": thresholds}
     for which, columns in COLUMNS.items():
         frame = given[which]
-        saved = pd.DataFrame(columns=list(columns)) if frame is None else frame
+        saved = pd.DataFrame(columns=list(columns)) if frame is None or frame.columns.empty else flat(frame)
         saved.to_csv(folder / f"{which}.csv", index=False, lineterminator="\n")
     run = {"command": command, "notices": list(notices), "protocol_notes": list(protocol_notes), **provenance()}
     (folder / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -109,10 +119,18 @@ def read(path: Path) -> pd.DataFrame | None:
     """A frame as it was saved, to the last digit."""
     if not path.exists():
         return None
-    header = list(pd.read_csv(path, nrows=0).columns)
-    missing = {column: ["", "nan", "NaN"] for column in header if column not in WORDS}
-    words = {column: str for column in header if column in WORDS}
-    return pd.read_csv(path, dtype=words, keep_default_na=False, na_values=missing, float_precision="round_trip")
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return frame.assign(**{column: values(list(frame[column])) for column in frame.columns if column not in WORDS})
+
+
+def values(texts: list[str]) -> list[int] | list[float] | list[str]:
+    """Whole numbers, else numbers as Python reads them, which is what was written; else the texts."""
+    for kind in (int, float):
+        try:
+            return [kind(text or "nan") for text in texts]
+        except ValueError:
+            continue
+    return texts
 
 
 def all_figures(frames: Frames) -> dict[str, Figure]:

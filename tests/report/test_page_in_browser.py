@@ -1,0 +1,142 @@
+"""The page in a real browser: it draws, answers the pointer, fits a phone, follows the theme, and asks nothing of the network."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if CHROMIUM is None or DRIVER is None:
+    pytest.skip("needs a browser: chromium and chromedriver (Debian: chromium, chromium-driver)", allow_module_level=True)
+webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium, of eamp[test]")
+
+from selenium.webdriver.chrome.service import Service  # noqa: E402 - the skips above come first
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1280,900"),
+)
+CHARTS = 10  # of the full report: two each of Table 1, the variants, Figure 2 and Figure 1; Figure 3 and the thresholds
+PATIENCE = 60  # seconds, on a busy machine
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    # Given its path, selenium looks for no driver of its own; and its statistics stay at home.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SE_OFFLINE", "true")
+        patch.setenv("SE_AVOID_STATS", "true")
+        patch.setenv("NO_PROXY", ",".join(filter(None, [os.environ.get("NO_PROXY"), "localhost", "127.0.0.1"])))
+        driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        try:
+            yield driver
+        finally:
+            driver.quit()
+
+
+def drawn(browser: Any, mode: str) -> None:
+    WebDriverWait(browser, PATIENCE).until(lambda b: b.execute_script("return document.documentElement.dataset.drawn") == mode)
+
+
+def opened(browser: Any, page: Path, *, width: int = 1280, dark: bool = False) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    browser.get(page.as_uri())
+    drawn(browser, "dark" if dark else "light")
+
+
+def background(browser: Any) -> tuple[int, ...]:
+    colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    return tuple(map(int, colour.removeprefix("rgb(").removesuffix(")").split(",")))
+
+
+def label_colour(browser: Any) -> str:
+    return str(browser.execute_script("return document.querySelector('#figure_2 .role-axis-label text').getAttribute('fill')"))
+
+
+def test_every_chart_is_drawn_and_nothing_is_complained_about(browser: Any, report: Path) -> None:
+    browser.get_log("browser")
+    opened(browser, report)
+    charts = browser.find_elements(By.CSS_SELECTOR, ".chart")
+    assert len(charts) == CHARTS
+    for chart in charts:
+        marks = chart.find_elements(By.CSS_SELECTOR, "svg .mark-symbol path, svg .mark-line path, svg .mark-rule line")
+        assert len(marks) >= 4, chart.get_attribute("id")
+        assert chart.find_element(By.CSS_SELECTOR, "svg").size["height"] > 150
+    assert browser.get_log("browser") == []
+
+
+def test_no_request_leaves_the_page(browser: Any, report: Path) -> None:
+    browser.get_log("performance")
+    opened(browser, report)
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    addresses = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert report.as_uri() in addresses
+    assert {address.split(":")[0] for address in addresses} <= {"file", "data", "blob"}
+
+
+def test_pointing_at_a_mark_shows_its_values(browser: Any, report: Path) -> None:
+    opened(browser, report)
+    shown = {
+        "#chart-table_1-0": ("model", "highest validation accuracy"),
+        "#chart-figure_2-0": ("network", "mean Dirichlet energy"),
+        "#chart-figure_3-0": ("layer", "mean Dirichlet energy"),
+        "#chart-thresholds-0": ("graph", "λ, measured"),
+    }
+    for chart, words in shown.items():
+        mark = browser.find_elements(By.CSS_SELECTOR, f"{chart} svg .mark-symbol path")[-1]
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
+        ActionChains(browser).move_to_element(mark).perform()
+        WebDriverWait(browser, PATIENCE).until(lambda b: b.find_elements(By.CSS_SELECTOR, "#vg-tooltip-element.visible"))
+        text = browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element").text
+        assert all(word in text for word in words), (chart, text)
+        assert any(sign.isdigit() for sign in text)
+        ActionChains(browser).move_to_element(browser.find_element(By.CSS_SELECTOR, ".brand")).perform()
+
+
+def test_the_key_brings_a_line_forward(browser: Any, report: Path) -> None:
+    opened(browser, report)
+    button = browser.find_element(By.CSS_SELECTOR, '#table_1 .key button[data-name="PairNorm"]')
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+    opacities = "return [...document.querySelectorAll('#chart-table_1-0 .mark-line path')].map(p => p.getAttribute('opacity'))"
+    WebDriverWait(browser, PATIENCE).until(lambda b: "0.12" in b.execute_script(opacities))
+    assert button.get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_a_phone_scrolls_in_one_direction_only(browser: Any, report: Path, width: int) -> None:
+    opened(browser, report, width=width)
+    for details in browser.find_elements(By.CSS_SELECTOR, "main details:not(.chart details)"):
+        browser.execute_script("arguments[0].open = true", details)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    widest = browser.execute_script(
+        "return Math.max(...[...document.querySelectorAll('.chart svg')].map(s => s.getBoundingClientRect().right))"
+    )
+    assert widest <= width
+
+
+def test_dark_follows_the_system_and_the_switch(browser: Any, report: Path) -> None:
+    opened(browser, report)
+    light, light_label = background(browser), label_colour(browser)
+    opened(browser, report, dark=True)
+    dark, dark_label = background(browser), label_colour(browser)
+    assert max(dark) < 40 < 200 < min(light)
+    assert dark_label != light_label
+    browser.find_element(By.ID, "theme").click()
+    drawn(browser, "light")
+    assert (background(browser), label_colour(browser)) == (light, light_label)
