@@ -103,6 +103,9 @@ def test_pointing_at_a_mark_shows_its_values(browser: Any, report: Path) -> None
         ActionChains(browser).move_to_element(mark).perform()
         WebDriverWait(browser, PATIENCE).until(lambda b: b.find_elements(By.CSS_SELECTOR, "#vg-tooltip-element.visible"))
         text = browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element").text
+        row = browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element tr")
+        name, value = (row.find_element(By.CSS_SELECTOR, f"td.{part}").rect for part in ("key", "value"))
+        assert name["y"] == value["y"], "a value stands beside its name"
         assert all(word in text for word in words), (chart, text)
         assert any(sign.isdigit() for sign in text)
         ActionChains(browser).move_to_element(browser.find_element(By.CSS_SELECTOR, ".brand")).perform()
@@ -110,7 +113,7 @@ def test_pointing_at_a_mark_shows_its_values(browser: Any, report: Path) -> None
 
 def test_the_key_brings_a_line_forward(browser: Any, report: Path) -> None:
     opened(browser, report)
-    button = browser.find_element(By.CSS_SELECTOR, '#table_1 .key button[data-name="PairNorm"]')
+    button = browser.find_element(By.CSS_SELECTOR, '#table_1 .legend button[data-name="PairNorm"]')
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
     button.click()
     opacities = "return [...document.querySelectorAll('#chart-table_1-0 .mark-line path')].map(p => p.getAttribute('opacity'))"

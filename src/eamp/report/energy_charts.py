@@ -178,11 +178,12 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
         ]
     )
     marks = alt.Chart(chosen).encode(y=y("weight"))
+    # A line through one width would have no length.
+    predicted = base.mark_line(strokeDash=[5, 3], strokeWidth=1.6) if len(widths) > 1 else base.mark_tick(orient="horizontal", width=26)
     chart = alt.layer(
         marks.mark_rule(color=ink("axis"), strokeWidth=1.2),
         marks.mark_text(color=ink("soft"), align="left", baseline="bottom", dx=4, dy=-4).encode(x=alt.value(0), text="words:N"),
-        base.mark_line(strokeDash=[5, 3], strokeWidth=1.6).encode(y=y("predicted")),
-        base.mark_tick(thickness=1.6, width=18).encode(y=y("predicted")),
+        predicted.encode(y=y("predicted")),
         base.mark_point(filled=True, size=70, opacity=1).encode(y=y("measured"), shape=shape(legend), tooltip=tooltip),
     )
     caption = (

@@ -29,9 +29,9 @@ function bringForward(figure, name) {
   }
 }
 function pressed(figure) {
-  return document.querySelector(`.key button[data-figure="${figure}"][aria-pressed="true"]`);
+  return document.querySelector(`.legend button[data-figure="${figure}"][aria-pressed="true"]`);
 }
-for (const button of document.querySelectorAll(".key button")) {
+for (const button of document.querySelectorAll(".legend button")) {
   const { figure, name } = button.dataset;
   button.addEventListener("pointerenter", () => bringForward(figure, name));
   button.addEventListener("pointerleave", () => bringForward(figure, pressed(figure)?.dataset.name ?? ""));
