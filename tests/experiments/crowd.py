@@ -1,7 +1,8 @@
 """Many workers on one queue of trivial jobs: ``crowd.py FOLDER PROCESSES JOBS [KILLS] [SEED] [STORAGE]``, run as a script.
 
-Every start of a job is a line of ``witness.txt``, written by the worker itself: its number and its process. With KILLS, so many workers are
-killed at random moments and replaced; ``killed.txt`` has their processes. A script, so that workers can be forked from one that has no threads.
+Every start of a job is a line of ``witness.txt``, written by the worker itself: its number and its process. With KILLS, so many
+workers are killed at random moments and replaced; ``killed.txt`` has their processes. It is a script so that workers can be forked
+from a process that has no threads.
 """
 
 import os
@@ -28,11 +29,11 @@ def main(folder: Path, processes: int, jobs: int, kills: int = 0, seed: int = 0,
         os.kill(victim, signal.SIGKILL)
         _, status = os.waitpid(victim, 0)
         crew.remove(victim)
-        if not os.WIFSIGNALED(status):
-            break  # everything is done
+        if not os.WIFSIGNALED(status):  # it had ended of itself: everything is done
+            return max(map(os.waitstatus_to_exitcode, [status, *(os.waitpid(process, 0)[1] for process in crew)]))
         killed.append(victim)
+        (folder / "killed.txt").write_text("\n".join(map(str, killed)))
         crew.add(started(folder, url))
-    (folder / "killed.txt").write_text("\n".join(map(str, killed)))
     return max(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in crew)
 
 

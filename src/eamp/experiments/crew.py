@@ -40,6 +40,7 @@ def settle(
     finally:
         for member in crew:
             member.stop()
+        store.recover()  # what they were at, if this was interrupted
 
 
 def count_settled(store: Store, jobs: Collection[Job]) -> int:
@@ -101,7 +102,7 @@ class Member:
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:])
 
     def stop(self) -> None:
-        """End it; what it was at goes back into the queue when a worker looks next."""
+        """End it."""
         if self.process.poll() is None:
             self.process.terminate()
         self.process.wait()

@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import pytest
+
+from eamp.experiments.recipe import RecipeError, load_recipe
+
+GOOD = """
+data: [csbm, grid]
+depth: [2, 4]
+seeds: 2
+changes: {learning_rate: 1e-3}
+runs:
+  - {model: gcn}
+  - {model: gcn, name: GCN, data: csbm, depth: 2, entropy: {weight: 3}}
+  - {model: gcn, name: GCN, data: csbm, depth: 2, entropy: {weight: 3}}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "a recipe.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_lists_are_gone_through_and_equal_cells_are_one(tmp_path: Path) -> None:
+    name, cells = load_recipe(written(tmp_path, GOOD))
+    assert name == "a recipe"
+    assert [(cell.name, cell.data, cell.depth) for cell in cells if cell.seed == 0] == [
+        ("gcn", "csbm", 2),
+        ("gcn", "csbm", 4),
+        ("gcn", "grid", 2),
+        ("gcn", "grid", 4),
+        ("GCN", "csbm", 2),
+    ]
+    assert [cell.seed for cell in cells] == [0] * 5 + [1] * 5  # every network once before the second seed
+    assert len({cell.key for cell in cells}) == 10
+    assert cells[4].entropy == {"weight": 3}
+
+
+def test_a_number_without_a_point_is_a_number(tmp_path: Path) -> None:
+    _, cells = load_recipe(written(tmp_path, GOOD))
+    assert {cell.rules.learning_rate for cell in cells} == {0.001}  # plain YAML would have made it text
+
+
+def test_a_name_of_its_own(tmp_path: Path) -> None:
+    assert load_recipe(written(tmp_path, "name: mine\nruns: [{model: gcn, data: csbm, depth: 2}]"))[0] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("runs: {model: gcn}", "must be a mapping with a list of `runs`"),
+        ("runs: []", "must be a mapping with a list of `runs`"),
+        ("[1, 2", "cannot be read as YAML"),
+        ("runs: [gcn]", "run 1 of .* must be a mapping, as in {model: gcn}, but is 'gcn'"),
+        ("runs: [{model: gcn, data: csbm}]", "depth must be given"),
+        ("runs: [{model: gcn, data: csbm, depth: 2, deph: 3}]", "nothing reads deph; known are model, data"),
+        ("runs: [{model: gnc, data: csbm, depth: 2}]", "no model named 'gnc'; there are gcn"),
+        ("protocol: papr\nruns: [{model: gcn, data: csbm, depth: 2}]", "no protocol named 'papr'; there are paper, standard"),
+        ("changes: {epoch: 3}\nruns: [{model: gcn, data: csbm, depth: 2}]", r"no \['epoch'\]; it has select, epochs"),
+        ("seeds: many\nruns: [{model: gcn, data: csbm, depth: 2}]", "`seeds` is how many there are, a number from 1 on, but is 'many'"),
+        ("seeds: 0\nruns: [{model: gcn, data: csbm, depth: 2}]", "a number from 1 on, but is 0"),
+        ("runs: [{model: gcn, data: csbm, depth: '2'}]", "`depth` must be a whole number, or a list of them, but is '2'"),
+        ("runs: [{model: gcn, data: csbm, depth: []}]", "depth is an empty list"),
+        ("runs: [{model: gcn, data: csbm, depth: 2, width: true}]", "`width` must be a whole number, but is True"),
+        ("runs: [{model: gcn, data: csbm, depth: 2, entropy: 3}]", "`entropy` must be a mapping, as in .*, but is 3"),
+        ("runs: [{model: [gcn, g2], data: csbm, depth: 2}]", r"`model` must be text, but is \['gcn', 'g2'\]"),
+        ("runs: [{model: gcn, data: csbm, depth: 2, options: {since: 2020-01-01}}]", "not JSON serializable"),
+    ],
+)
+def test_errors_say_what_came_and_what_was_expected(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(written(tmp_path, text))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="No such file"):
+        load_recipe(tmp_path / "nothing.yaml")

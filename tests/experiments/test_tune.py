@@ -1,0 +1,218 @@
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+import eamp.training
+from eamp import cli
+from eamp.experiments import tune as module
+from eamp.experiments.cell import Cell
+from eamp.experiments.recipe import load_recipe
+from eamp.experiments.storage import StoreError
+from eamp.experiments.store import Claim, Store
+from eamp.experiments.tune import Search, best_cell, distribution, run_try, save_recipe, train_command, tune, with_settings
+from eamp.experiments.worker import work
+from eamp.training import Epoch, evaluate
+
+CELL = Cell("gcn", "csbm:nodes=60,features=8", 2, width=8, protocol="paper", changes={"epochs": 20})
+SPACE = {"changes.learning_rate": {"low": 1e-6, "high": 0.1, "log": True}, "dropout": [0.0, 0.5]}
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Searches run here instead of in processes of their own; the value lists how many tries each call made."""
+    done: list[int] = []
+
+    def settle(store: Store, jobs: list[Any], workers: int, progress: bool) -> None:
+        store.enqueue(jobs)
+        done.append(work(store, run_try))
+
+    monkeypatch.setattr(module, "settle", settle)
+    return done
+
+
+def outcome(store: Store) -> list[tuple[int, str, dict[str, Any], float | None]]:
+    """What every try came to."""
+    return [
+        (trial.user_attrs["cell"]["try"], trial.state.name, trial.params, trial.value)
+        for trial in store.trials()
+        if trial.state.name != "FAIL"
+    ]
+
+
+def test_it_finds_what_is_plainly_better(tmp_path: Path) -> None:
+    search = Search(CELL, {"changes.learning_rate": [1e-9, 0.05]}, seeds=2)
+    trials = tune(search, Store(tmp_path, "s"), trials=6)
+    assert trials[0].params == {"changes.learning_rate": 0.05}
+    assert best_cell(trials) == replace(CELL, changes={"epochs": 20, "learning_rate": 0.05})
+    results = [replace(best_cell(trials), seed=seed).train() for seed in (0, 1)]
+    assert trials[0].value == sum(result.val_accuracy for result in results) / 2
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_it_prunes_when_asked_to(tmp_path: Path) -> None:
+    pruning, patient = Store(tmp_path, "pruning"), Store(tmp_path, "patient")
+    tune(Search(CELL, SPACE), pruning, trials=12)
+    tune(Search(CELL, SPACE, prune=False), patient, trials=12)
+    assert {state for _, state, _, _ in outcome(pruning)} == {"COMPLETE", "PRUNED"}
+    assert {state for _, state, _, _ in outcome(patient)} == {"COMPLETE"}
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_test_nodes_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest, blind = Store(tmp_path, "honest"), Store(tmp_path, "blind")
+    tune(Search(CELL, SPACE), honest, trials=12)
+
+    def without_test(*given: Any) -> Epoch:
+        return evaluate(*given)._replace(test_accuracy=float("nan"))
+
+    monkeypatch.setattr(eamp.training, "evaluate", without_test)
+    tune(Search(CELL, SPACE), blind, trials=12)
+    assert outcome(honest) == outcome(blind)
+
+
+def test_killed_it_goes_on_with_the_same_settings(tmp_path: Path, in_this_process: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    undisturbed, killed = Store(tmp_path / "a", "s"), Store(tmp_path / "b", "s")
+    search = Search(CELL, SPACE, seeds=2)
+    tune(search, undisturbed, trials=12)
+    train = Cell.train
+    trainings: list[Cell] = []
+
+    def dies(cell: Cell, *given: Any, **options: Any) -> Any:
+        trainings.append(cell)
+        if len(trainings) in (4, 15):  # in the middle of a try
+            raise SystemExit
+        return train(cell, *given, **options)
+
+    monkeypatch.setattr(Cell, "train", dies)
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            tune(search, killed, trials=12)
+    tune(search, killed, trials=12)
+    assert len(killed.trials(TrialState.FAIL)) == 2
+    assert outcome_by_try(killed) == outcome_by_try(undisturbed)
+    tune(search, killed, trials=13)
+    assert in_this_process[-1] == 1
+
+
+def outcome_by_try(store: Store) -> list[tuple[int, str, dict[str, Any], float | None]]:
+    return sorted(outcome(store), key=lambda row: row[0])
+
+
+def test_a_study_is_of_one_search(tmp_path: Path) -> None:
+    store = Store(tmp_path, "s")
+    tune(Search(CELL, SPACE), store, trials=1)
+    with pytest.raises(StoreError, match="study 's' holds the search .*; give --study another name"):
+        tune(Search(CELL, SPACE, seeds=2), store, trials=1)
+    sweep = Store(tmp_path, "sweep")
+    sweep.enqueue([{"a": "cell"}])
+    with pytest.raises(StoreError, match="holds a sweep"):
+        tune(Search(CELL, SPACE), sweep, trials=1)
+
+
+def test_settings_that_fail_are_told(tmp_path: Path) -> None:
+    store = Store(tmp_path, "s")
+    trials = tune(Search(CELL, {"options.nonsense": [1]}), store, trials=2)
+    assert trials == []
+    assert len(module.failures(store)) == 2
+    assert "unexpected keyword argument 'nonsense'" in module.failures(store)[0]
+
+
+# --- The space --------------------------------------------------------------------------------------------------------
+
+
+def test_ranges_and_lists() -> None:
+    assert distribution("entropy.weight", {"low": 0.1, "high": 30, "log": True}) == FloatDistribution(0.1, 30, log=True)
+    assert distribution("width", {"low": 8, "high": 64, "step": 8}) == IntDistribution(8, 64, step=8)
+    assert distribution("dropout", [0, 0.5]) == CategoricalDistribution([0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "message"),
+    [
+        ("entrpy.weight", [1], "cannot search over 'entrpy.weight'; settings are dropout"),
+        ("seed", [1, 2], "cannot search over 'seed'"),
+        ("dropout.more", [1], "cannot search over"),
+        ("dropout", 0.5, "'dropout' of the search must be a list, or a range as in .*, but is 0.5"),
+        ("dropout", {"low": 0}, "must be a list, or a range"),
+        ("dropout", {"low": 1, "high": 0}, "must be a list, or a range"),
+        ("dropout", [], "must be a list, or a range"),
+    ],
+)
+def test_errors_say_what_came_and_what_was_expected(name: str, choice: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Search(CELL, {name: choice})
+
+
+def test_settings_go_where_they_belong() -> None:
+    cell = replace(CELL, entropy={"detach": False})
+    changed = with_settings(cell, {"entropy.weight": 3.0, "entropy.temperature": 2.0, "dropout": 0.5, "changes.learning_rate": 0.1})
+    assert changed.entropy == {"detach": False, "weight": 3.0, "temperature": 2.0}
+    assert changed.changes == {"epochs": 20, "learning_rate": 0.1}
+    assert changed.dropout == 0.5
+    assert cell.entropy == {"detach": False}
+
+
+# --- What comes out ---------------------------------------------------------------------------------------------------
+
+
+def test_the_command_and_the_recipe_repeat_the_best(tmp_path: Path) -> None:
+    cell = replace(CELL, entropy={"weight": 1 / 3, "temperature": 1e-7}, seed=2, normalize_features=True, dropout=0.1)
+    options = cli.build()[0].parse_args(shlex.split(train_command(cell, 3))[1:]).train.as_dict()
+    assert options.pop("seeds") == 3
+    assert options.pop("output") is None
+    assert Cell(**options) == cell
+    save_recipe(cell, 3, tmp_path / "best.yaml")
+    assert load_recipe(tmp_path / "best.yaml")[1] == [replace(cell, seed=seed) for seed in (2, 3, 4)]
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["tune", "--data", CELL.data, "--depth", "2", "--width", "8", "--protocol", "paper", "--changes", '{"epochs": 20}']
+    command += ["--search", json.dumps(SPACE), "--trials", "3", "--prune", "false", "--output", str(tmp_path)]
+    assert cli.main(command) == 0
+    said = capsys.readouterr().out
+    store = Store.existing(tmp_path)
+    assert store.study.study_name == "gcn on csbm:nodes=60,features=8, depth 2"
+    best = Cell(**store.study.best_trial.user_attrs["tried"])
+    assert train_command(best, 1) in said
+    assert "3 trials trained to the end, 0 pruned" in said
+    assert load_recipe(tmp_path / "best.yaml")[1] == [best]
+
+
+def test_others_can_help(tmp_path: Path) -> None:
+    """``eamp work`` finds out by itself that a study is a search."""
+    store = Store(tmp_path, "s")
+    search = Search(CELL, SPACE)
+    search.keep_in(store)
+    store.enqueue([{"try": 0}])
+    assert cli.main(["work", "--output", str(tmp_path)]) == 0
+    (trial,) = store.trials(TrialState.COMPLETE)
+    assert set(trial.params) == set(SPACE)
+
+
+def test_importances_come_with_enough_trials(tmp_path: Path) -> None:
+    store = Store(tmp_path, "s")
+    search = Search(CELL, SPACE)
+    search.keep_in(store)
+
+    def run(claim: Claim) -> str:
+        number = claim.job["try"]
+        for name, value in {"changes.learning_rate": 10.0 ** -(number % 5 + 1), "dropout": 0.0}.items():
+            kind = distribution(name, SPACE[name])
+            store.storage.set_trial_param(claim.trial_id, name, kind.to_internal_repr(value), kind)
+        claim.finish(number % 5, {})
+        return ""
+
+    for number in range(module.SHOWN):
+        assert module.importances(store) == {}
+        store.enqueue([{"try": number}])
+        work(store, run)
+    found = module.importances(store)
+    assert found["changes.learning_rate"] > found["dropout"]
+    trials: list[FrozenTrial] = store.trials()
+    assert module.best_table(trials, found).row_count == module.SHOWN

@@ -1,0 +1,138 @@
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from optuna.exceptions import StorageInternalError
+from optuna.trial import TrialState
+
+from eamp.experiments import worker
+from eamp.experiments.store import Claim, Store
+from eamp.experiments.worker import work
+
+CROWD = Path(__file__).with_name("crowd.py")
+JOBS = 40  # 200 take half a minute; run as a script with 8 workers, 200 jobs and 40 kills, it finds the same
+
+
+def crowd(folder: Path, workers: int, kills: int = 0) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, str(CROWD), str(folder), str(workers), str(JOBS), str(kills), "1"], stderr=subprocess.PIPE, text=True
+    )
+
+
+def succeeded(*processes: "subprocess.Popen[str]") -> None:
+    for process in processes:
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+
+
+def starts(folder: Path) -> dict[int, list[int]]:
+    """By job, the processes that started it, as they themselves have written down."""
+    found = defaultdict(list)
+    for line in (folder / "witness.txt").read_text().splitlines():
+        job, process = map(int, line.split())
+        found[job].append(process)
+    return found
+
+
+def finished(folder: Path) -> list[int]:
+    store = Store(folder, "crowd")
+    assert not store.trials(TrialState.RUNNING, TrialState.WAITING)
+    return sorted(trial.user_attrs["cell"]["number"] for trial in store.trials(TrialState.COMPLETE))
+
+
+def test_eight_workers_do_every_job_once(tmp_path: Path) -> None:
+    succeeded(crowd(tmp_path, workers=8))
+    found = starts(tmp_path)
+    assert sorted(found) == finished(tmp_path) == list(range(JOBS))
+    assert all(len(processes) == 1 for processes in found.values())
+    assert len({process for processes in found.values() for process in processes}) > 1
+
+
+def test_two_who_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
+    succeeded(crowd(tmp_path, workers=2), crowd(tmp_path, workers=2))
+    found = starts(tmp_path)
+    assert sorted(found) == finished(tmp_path) == list(range(JOBS))
+    assert all(len(processes) == 1 for processes in found.values())
+
+
+def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(tmp_path: Path) -> None:
+    succeeded(crowd(tmp_path, workers=4, kills=12))
+    killed = set(map(int, (tmp_path / "killed.txt").read_text().split()))
+    assert killed
+    found = starts(tmp_path)
+    assert sorted(found) == finished(tmp_path) == list(range(JOBS))
+    assert all(process in killed for processes in found.values() for process in processes[:-1])  # nobody ran what another was at
+
+
+def test_a_job_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    store = Store(tmp_path, "study")
+    store.enqueue([{"number": number} for number in range(3)])
+    said: list[str] = []
+
+    def run(claim: Claim) -> str:
+        if claim.job["number"] == 1:
+            raise ValueError("one is odd")
+        claim.finish(0.0, {})
+        return "done"
+
+    assert work(store, run, said.append) == 3
+    assert [trial.state.name for trial in store.trials()] == ["COMPLETE", "FAIL", "COMPLETE"]
+    assert store.trials()[1].user_attrs["error"] == "ValueError: one is odd"
+    assert said[0] == said[2] == "done"
+    assert "one is odd" in said[1]
+    assert work(store, run) == 0
+
+
+def test_a_lost_database_is_not_the_jobs_fault(tmp_path: Path) -> None:
+    store = Store(tmp_path, "study")
+    store.enqueue([{"number": 0}])
+
+    def run(claim: Claim) -> str:
+        raise StorageInternalError("gone")
+
+    with pytest.raises(StorageInternalError):
+        work(store, run)
+    assert store.recover()
+
+
+def test_a_worker_whose_job_was_given_away_goes_on(tmp_path: Path) -> None:
+    """As one does whose machine slept: its result comes too late, and the other's stays."""
+    store = Store(tmp_path, "study")
+    store.enqueue([{"number": number} for number in range(2)])
+    said: list[str] = []
+
+    def run(claim: Claim) -> str:
+        late = claim.job["number"] == 0 and not said
+        if late:
+            store.storage.set_trial_state_values(claim.trial_id, TrialState.FAIL)
+        claim.finish(0.0, {})
+        return "done"
+
+    assert work(store, run, said.append) == 3
+    assert "given to another worker" in said[0]
+    assert [trial.state.name for trial in store.trials()] == ["FAIL", "COMPLETE", "COMPLETE"]
+
+
+def test_hearts_beat_through_a_database_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "HEARTBEAT", 0.001)
+    thrice = threading.Barrier(2)
+
+    class Away(Claim):
+        def beat(self) -> None:
+            with suppress(threading.BrokenBarrierError):
+                thrice.wait()
+            raise StorageInternalError("away")
+
+    with worker.beating(Away(Store(tmp_path, "study"), 0, {}, None)):
+        for _ in range(3):
+            thrice.wait(timeout=60)
+        thrice.abort()
+
+
+def test_a_worker_whose_parent_is_gone_before_it_looks() -> None:
+    code = "import threading; from eamp.experiments.worker import end_with_parent; end_with_parent(0); threading.Event().wait()"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1
