@@ -6,8 +6,8 @@ READY  := $(VENV)/.ready
 
 .PHONY: run test lint bench clean
 
-run: $(READY)  ## the main job: ends with a table and a chart in out/
-	$(BIN)/python examples/oversmoothing_on_a_grid.py --output out
+run: $(READY)  ## the main job: a first look at the paper's results, which ends with a page, out/report.html
+	$(BIN)/eamp reproduce --quick --output out
 
 test: $(READY)  ## lint, types, doctests and tests
 	$(BIN)/ruff check .

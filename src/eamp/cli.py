@@ -1,4 +1,4 @@
-"""The command line: ``eamp train · diagnose · energy · bench · data · cite``."""
+"""The command line: ``eamp reproduce · train · sweep · work · tune · diagnose · report · bench · data · cite``."""
 
 from __future__ import annotations
 
@@ -43,11 +43,6 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
 
     sub = command("report", report, "Write the page, figures and tables of a reproduction anew from what it saved.")
     sub.add_argument("folder", type=Path, help="the output folder of `eamp reproduce`")
-
-    sub = command("energy", energy, "Energy against depth on a grid, to a thousand layers, and the threshold of the step's weight.")
-    sub.add_argument("--output", type=Path, default=Path("out/energy"), help="a folder for tables and charts")
-    sub.add_argument("--seeds", type=int, default=3)
-    sub.add_argument("--quick", action="store_true", help="to 200 layers, one seed, two widths")
 
     sub = command("bench", bench, "Time the entropy step beside what one would use instead, in one run.")
     sub.add_argument("--output", type=Path | None, default=None, help="write the figures to this JSON file, too")
@@ -150,11 +145,16 @@ def train(options: Namespace) -> int:
 
 def reproduce(options: Namespace) -> int:
     """``eamp reproduce``."""
+    from rich.console import Console
+
     from eamp.data import DataError
     from eamp.experiments.reproduce import reproduce as run
-    from eamp.experiments.sweep import SweepError
+    from eamp.experiments.sweep import SweepError, summary
     from eamp.report import write_report
 
+    said = ["eamp reproduce", "--quick" if options.quick else f"--seeds {options.seeds}"]
+    if options.only:
+        said.append(f"--only {' '.join(options.only)}")
     try:
         found = run(options.output, quick=options.quick, seeds=options.seeds, workers=options.workers, only=options.only)
     except (DataError, SweepError) as error:
@@ -168,8 +168,10 @@ def reproduce(options: Namespace) -> int:
         depth_energies=found.depth_energies,
         thresholds=found.thresholds,
         notices=found.notices,
-        command=" ".join(["eamp", *sys.argv[1:]]),
+        command=" ".join(said),
     )
+    if not found.cells.empty:
+        Console().print(summary(found.cells))
     print(f"Written to {page}")
     return 0
 
@@ -279,14 +281,6 @@ def bench(options: Namespace) -> int:
     from eamp.benchmarks.report import run
 
     run(options.output, quick=options.quick)
-    return 0
-
-
-def energy(options: Namespace) -> int:
-    """``eamp energy``."""
-    from eamp.experiments.energy_report import run
-
-    run(options.output, seeds=options.seeds, quick=options.quick)
     return 0
 
 

@@ -1,14 +1,10 @@
 """What the paper's Figure 2 is about: with the step above its threshold energy holds, without it goes to nothing."""
 
-from pathlib import Path
-
 import networkx as nx
-import pandas as pd
 import pytest
 
 import eamp
 from eamp.experiments.energy_by_depth import NETWORKS, Network, energy_by_depth, measured_threshold, predicted_threshold
-from eamp.experiments.energy_report import run
 
 DEPTHS = (1, 10, 50, 200, 1000)
 
@@ -48,13 +44,3 @@ def test_a_regular_bipartite_graph_has_the_threshold_of_the_formula() -> None:
 def test_models_are_measured_before_their_last_layer() -> None:
     table = energy_by_depth([Network("sage", "graphsage", {}), Network("linear", "linear", {})], depths=[2], width=8)
     assert (table["energy"] > 0).all()
-
-
-def test_the_report_has_tables_and_charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("eamp.experiments.energy_report.DEPTHS", (1, 4))
-    found = pd.DataFrame({"graph": ["ring"], "degree": [2.0], "width": [64], "predicted": [2.0], "measured": [2.1]})
-    monkeypatch.setattr("eamp.experiments.energy_report.thresholds", lambda widths: found)
-    run(tmp_path, quick=True)
-    names = {file.name for file in tmp_path.iterdir()}
-    assert {"energy.md", "energy_by_depth.csv", "thresholds.csv", "energy_by_depth.svg", "thresholds.png", "thresholds.html"} <= names
-    assert "| GCN |" in capsys.readouterr().out

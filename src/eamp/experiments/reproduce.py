@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Literal
@@ -109,8 +110,7 @@ def measure_untrained(found: Reproduction, folder: Path, quick: bool, seeds: int
     depths = (1, 10, 100, 1000) if quick else DEPTHS
     kind = "quick" if quick else f"{seeds}_seeds"
     found.depth_energies = pd.concat(
-        kept(folder / f"{kind}_{number}.csv", lambda network=network: energy_by_depth([network], depths, seeds))
-        for number, network in enumerate(NETWORKS)
+        kept(folder / f"{kind}_{number}.csv", partial(energy_by_depth, [network], depths, seeds)) for number, network in enumerate(NETWORKS)
     )
     found.thresholds = kept(folder / f"{kind}_thresholds.csv", lambda: thresholds((256,) if quick else (64, 128, 256, 512)))
 
