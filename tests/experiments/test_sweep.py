@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 from optuna.artifacts import download_artifact, get_all_artifact_meta
 from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console
@@ -45,6 +46,15 @@ runs:
   - {model: gcn}
   - {model: gcn, entropy: {weight: 1.0, temperature: 1.0}}
 """
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other on a busy machine make tiny networks many times slower."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture
