@@ -18,7 +18,6 @@ from rich.table import Table
 from torch_geometric.nn import GCN
 
 import eamp
-from eamp.experiments.energy_by_depth import predicted_threshold
 
 DEPTH, WIDTH = 64, 256
 SETTINGS = {
@@ -54,7 +53,7 @@ def main() -> None:
         table.add_row(str(layer), *(f"{values[layer - 1]:.2g}" for values in columns.values()))
     console = Console()
     console.print(table)
-    threshold = predicted_threshold(eamp.Graph(eamp.data.load("grid:10x10")), WIDTH)
+    threshold = eamp.nn.collapse_threshold(eamp.Graph(eamp.data.load("grid:10x10")), WIDTH).item()
     console.print(
         f"The step wins over the layers' own contraction once λ is above {threshold:.1f} on this grid at this width, and then holds the "
         "energy to any depth (here at the layer's output; behind the ReLU it is T). The paper's λ = 1, T = 10 lies below."

@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 
 import eamp
-from eamp.experiments.energy_by_depth import NETWORKS, Network, energy_by_depth, measured_threshold, predicted_threshold
+from eamp.experiments.energy_by_depth import NETWORKS, Network, energy_by_depth, measured_threshold
 
 DEPTHS = (1, 10, 50, 200, 1000)
 
@@ -36,7 +36,7 @@ def test_rivals_hold_it_too(label: str) -> None:
 def test_a_regular_bipartite_graph_has_the_threshold_of_the_formula() -> None:
     k, width = 4, 64
     torus = eamp.Graph(nx.grid_2d_graph(10, 10, periodic=True))
-    predicted = predicted_threshold(torus, width)
+    predicted = eamp.nn.collapse_threshold(torus, width).item()
     assert predicted == pytest.approx((k + 3) / (k - 1) * (width / k) ** 0.5 / 4, rel=0.01)
     assert measured_threshold(torus, width, depth=60) == pytest.approx(predicted, rel=0.1)
 

@@ -69,7 +69,8 @@ def advise(found: Sequence[Finding], table: pd.DataFrame, model: Module, mean_de
 def entropy_advice(finding: Finding, table: pd.DataFrame, model: Module, mean_degree: float) -> list[str]:
     """Which λ and T would hold the energy, from how fast it falls."""
     layers = entropy_layers(model)
-    weight = min((float(layer.weight) for layer in layers if not callable(layer.weight)), default=0.0)
+    fixed = [float(layer.weight) for layer in layers if not callable(layer.weight)]
+    weight = min(fixed, default=0.0)  # of a schedule only what it leads to is known
     needed = needed_weight(finding, table, weight, mean_degree)
     if math.isnan(needed):
         alike = "Nodes are alike from the first layer on: look at the input features, and at whether they were normalised away."
@@ -87,7 +88,7 @@ def entropy_advice(finding: Finding, table: pd.DataFrame, model: Module, mean_de
         f"eamp.wrap({bare}, weight={start:.2g}, temperature={energy:.2g}, detach=False): λ has to be above {needed:.2g}, where its gain "
         f"2λ·sqrt(k/F) makes up for what every layer takes off the differences (mean degree k = {mean_degree:.2g}, width F = {width:.0f}); "
         "T is the first layer's mean energy."
-        + (f" Your λ = {short(weight)} is too small." if layers else "")
+        + (f" Your λ = {short(weight)} is too small." if fixed else "")
         + (" The gain is then above 1: watch for NaN in training, and lower λ or T if they come." if gain > STABLE_GAIN else "")
     ]
 

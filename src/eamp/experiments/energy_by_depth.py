@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 import eamp
 from eamp.data import load
 from eamp.nn.models import MODELS
-from eamp.nn.propagation import gcn_propagate
+from eamp.nn.threshold import collapse_threshold
 
 DEPTHS = (1, 10, 50, *range(100, 1001, 100))
 WIDTH, OUTPUTS = 256, 64
@@ -88,24 +88,6 @@ def last_layer(model: Module) -> Module | None:
 # --- The threshold of λ -----------------------------------------------------------------------------------------------
 
 
-def predicted_threshold(graph: eamp.Graph, width: int) -> float:
-    """λ above which the step wins over a ReLU GCN layer's own contraction, from the spectrum of the graph.
-
-    Near collapse p = 1 and q = C, so that the step is linear: x ↦ (I + λ W(C, ·)) Â x for one layer. Its strongest mode has
-    neighbours of opposite sign, of which the ReLU keeps half. λ* is where ½ ρ((I + λ W(C, ·)) Â) = 1. On a k-regular bipartite
-    graph that is (k + 3)/(k − 1) · sqrt(F/k) / 4: it grows with the square root of the width.
-    """
-    identity = torch.eye(graph.num_nodes, dtype=torch.float64)
-    propagation = gcn_propagate(identity, graph)
-    c = graph.csr.rsqrt_degree / width**0.5
-    step = eamp.ops.weighted_differences(c, identity, graph.csr)
-
-    def grows(weight: float) -> bool:
-        return bool(torch.linalg.eigvals((identity + weight * step) @ propagation).abs().max() / 2 >= 1)
-
-    return bisect(grows)
-
-
 def measured_threshold(graph: eamp.Graph, width: int, depth: int = 100, temperature: float = 1.0, seed: int = 0) -> float:
     """λ above which an untrained GCN of this depth still has an energy near the temperature."""
     x = torch.rand(graph.num_nodes, 1, generator=torch.Generator().manual_seed(seed))
@@ -139,13 +121,13 @@ def threshold_graphs() -> dict[str, eamp.Graph]:
 
 
 def thresholds(widths: Iterable[int] = (64, 128, 256, 512)) -> pd.DataFrame:
-    """Predicted and measured thresholds by graph and width."""
+    """Thresholds by graph and width: predicted, see :func:`eamp.nn.collapse_threshold`, and measured."""
     rows = [
         {
             "graph": name,
             "degree": float(graph.degree.mean()),
             "width": width,
-            "predicted": predicted_threshold(graph, width),
+            "predicted": collapse_threshold(graph, width).item(),
             "measured": measured_threshold(graph, width),
         }
         for name, graph in threshold_graphs().items()
