@@ -14,7 +14,7 @@ from eamp.experiments.store import Claim, Store
 from eamp.experiments.worker import work
 
 CROWD = Path(__file__).with_name("crowd.py")
-JOBS = 40  # 200 take half a minute; run as a script with 8 workers, 200 jobs and 40 kills, it finds the same
+JOBS = 24  # 200 take half a minute; run as a script with 8 workers, 200 jobs and 40 kills, it finds the same
 
 
 def crowd(folder: Path, workers: int, kills: int = 0) -> "subprocess.Popen[str]":
