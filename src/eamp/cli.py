@@ -145,8 +145,6 @@ def train(options: Namespace) -> int:
 
 def reproduce(options: Namespace) -> int:
     """``eamp reproduce``."""
-    from rich.console import Console
-
     from eamp.data import DataError
     from eamp.experiments.reproduce import reproduce as run
     from eamp.experiments.sweep import SweepError, summary
@@ -160,7 +158,7 @@ def reproduce(options: Namespace) -> int:
     except (DataError, SweepError) as error:
         return fail(error)
     except KeyboardInterrupt:
-        return fail("interrupted; the same command goes on from here.")
+        return interrupted()
     page = write_report(
         options.output,
         cells=found.cells,
@@ -171,7 +169,7 @@ def reproduce(options: Namespace) -> int:
         command=" ".join(said),
     )
     if not found.cells.empty:
-        Console().print(summary(found.cells))
+        show(summary(found.cells))
     print(f"Written to {page}")
     return 0
 
