@@ -145,6 +145,8 @@ def train(options: Namespace) -> int:
 
 def reproduce(options: Namespace) -> int:
     """``eamp reproduce``."""
+    from rich import print as show
+
     from eamp.data import DataError
     from eamp.experiments.reproduce import reproduce as run
     from eamp.experiments.sweep import SweepError, summary
