@@ -113,19 +113,8 @@ class G2(Module):
 
 
 def mean_squares(y: Tensor, csr: CSR) -> Tensor:
-    """1/k_i Σ_j a_ij (y_i − y_j)² in every channel, without a tensor that has a row per edge.
-
-    With Σ_j (y_i − y_j)² = 2 y_i Σ_j (y_i − y_j) − Σ_j (y_i² − y_j²) only sums of differences are left, of y and of y². They are
-    exact however nearly neighbours agree, since the square of a float32 number is a float64 number without rounding; squares of
-    float64 numbers are not, and are kept small by centring. What rounding is left is kept from going below zero.
-    """
-    z = y.double()
-    if y.dtype == torch.float64:
-        z = z - z.mean(0).detach()  # neither differences nor their derivatives depend on the centre
-    half = torch.full_like(csr.degree, 0.5)  # for W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j)
-    differences, differences_of_squares = ops.weighted_differences(half, torch.cat([z, z * z], 1), csr).chunk(2, 1)
-    squares = (2 * z * differences - differences_of_squares).clamp(min=0)
-    return (inverse_degree(csr) * squares).to(y.dtype)
+    """1/k_i Σ_j a_ij (y_i − y_j)² in every channel, without a tensor that has a row per edge."""
+    return inverse_degree(csr).to(y.dtype) * ops.channel_squares(y, csr)
 
 
 def inverse_degree(csr: CSR) -> Tensor:

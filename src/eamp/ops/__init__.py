@@ -1,7 +1,17 @@
 """Sums over the edges of a graph, on several backends; the README beside this file derives everything from them."""
 
 from eamp.ops.backends import backend
+from eamp.ops.channel_sums import channel_squares
 from eamp.ops.step import entropy_step, normaliser
 from eamp.ops.sums import inner_differences, neighbour_sums, squared_differences, weighted_differences
 
-__all__ = ["backend", "entropy_step", "inner_differences", "neighbour_sums", "normaliser", "squared_differences", "weighted_differences"]
+__all__ = [
+    "backend",
+    "channel_squares",
+    "entropy_step",
+    "inner_differences",
+    "neighbour_sums",
+    "normaliser",
+    "squared_differences",
+    "weighted_differences",
+]

@@ -73,6 +73,20 @@ def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops:
     return out
 
 
+def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+    """B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)."""
+    out = large_empty_like(x)
+    launch(("channel_products",), csr, x, y=y, out=out)
+    return out
+
+
+def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
+    """V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)."""
+    out = large_empty_like(x)
+    launch(("channel_differences",), csr, x, y=g, out=out)
+    return out
+
+
 def entropy_step(x: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor: float) -> tuple[Tensor, Tensor]:
     """γT∇S and E of the unnormalised entropy: D, then E and q, then W, without leaving compiled code for more than a launch."""
     out = large_empty_like(x)

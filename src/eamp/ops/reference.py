@@ -136,3 +136,21 @@ def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops:
         for j, a in neighbours(csr, i):
             out[i] += left[i] * a * right[j] * x[j]
     return out
+
+
+def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+    """B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)."""
+    out = torch.zeros_like(x)
+    for i in range(x.size(0)):
+        for j, a in neighbours(csr, i):
+            out[i] += a * (x[i] - x[j]) * (y[i] - y[j])
+    return out
+
+
+def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
+    """V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)."""
+    out = torch.zeros_like(x)
+    for i in range(x.size(0)):
+        for j, a in neighbours(csr, i):
+            out[i] += a * (g[i] + g[j]) * (x[i] - x[j])
+    return out

@@ -64,3 +64,22 @@ def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops:
     scaled = right.double().unsqueeze(1) * x.double()
     total = adjacency(csr, x.device) @ scaled
     return (left.double().unsqueeze(1) * (total + scaled if self_loops else total)).to(x.dtype)
+
+
+def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+    """B = k⊙X⊙Y + A(X⊙Y) − X⊙(AY) − Y⊙(AX), from one product A[X, Y, X⊙Y, 1]; squares are never negative."""
+    u, v = centred(x), centred(y)
+    f = x.size(1)
+    ones = torch.ones_like(u[:, :1])
+    au, av, auv, degree = (adjacency(csr, x.device) @ torch.cat([u, v, u * v, ones], 1)).split([f, f, f, 1], 1)
+    out = degree * u * v + auv - u * av - v * au
+    return (out.clamp(min=0) if x is y else out).to(x.dtype)
+
+
+def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
+    """V = (k⊙G + AG)⊙X − G⊙(AX) − A(G⊙X), from one product A[X, G⊙X, G, 1]."""
+    z, w = centred(x), g.double()
+    f = x.size(1)
+    ones = torch.ones_like(z[:, :1])
+    az, awz, aw, degree = (adjacency(csr, x.device) @ torch.cat([z, w * z, w, ones], 1)).split([f, f, f, 1], 1)
+    return ((degree * w + aw) * z - w * az - awz).to(x.dtype)

@@ -1,0 +1,84 @@
+"""The sums over edges that keep channels apart, as torch operators. Their derivatives are again these sums:
+
+Q(x)_i    = Σ_j a_ij (x_i − x_j)²                    ∂Q: G ↦ 2 V(G, x)
+B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)       ∂B: G ↦ V(G, y), V(G, x)
+V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)       ∂V: G ↦ B(x, G), V(g, G)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eamp.graph import CSR
+from eamp.ops.backends import choose, load
+from eamp.ops.sums import pack, widen
+
+Gradients = tuple[Tensor | None, ...]
+
+
+def channel_squares(x: Tensor, csr: CSR) -> Tensor:
+    """Q(x)_i = Σ_j a_ij (x_i − x_j)² in every channel; shape of ``x``."""
+    return _squares(x, *csr[:4], choose(x.device))
+
+
+@torch.library.custom_op("eamp::channel_squares", mutates_args=())
+def _squares(x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
+    wide = widen(x)
+    return load(backend).channel_products(wide, wide, pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
+
+
+@torch.library.custom_op("eamp::channel_products", mutates_args=())
+def _products(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
+    return load(backend).channel_products(widen(x), widen(y), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
+
+
+@torch.library.custom_op("eamp::channel_differences", mutates_args=())
+def _differences(g: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
+    return load(backend).channel_differences(widen(g), widen(x), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
+
+
+@_squares.register_fake
+def _(x: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+@_products.register_fake
+def _(x: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+@_differences.register_fake
+def _(g: Tensor, x: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    *tensors, ctx.backend = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _squares_backward(ctx: Any, grad: Tensor) -> Gradients:
+    x, *csr = ctx.saved_tensors
+    return _differences(2 * grad, x, *csr, ctx.backend), *(None,) * 5
+
+
+def _products_backward(ctx: Any, grad: Tensor) -> Gradients:
+    x, y, *csr = ctx.saved_tensors
+    wrt_x = _differences(grad, y, *csr, ctx.backend) if ctx.needs_input_grad[0] else None
+    wrt_y = _differences(grad, x, *csr, ctx.backend) if ctx.needs_input_grad[1] else None
+    return wrt_x, wrt_y, *(None,) * 5
+
+
+def _differences_backward(ctx: Any, grad: Tensor) -> Gradients:
+    g, x, *csr = ctx.saved_tensors
+    wrt_g = _products(x, grad, *csr, ctx.backend) if ctx.needs_input_grad[0] else None
+    wrt_x = _differences(g, grad, *csr, ctx.backend) if ctx.needs_input_grad[1] else None
+    return wrt_g, wrt_x, *(None,) * 5
+
+
+_squares.register_autograd(_squares_backward, setup_context=_save)
+_products.register_autograd(_products_backward, setup_context=_save)
+_differences.register_autograd(_differences_backward, setup_context=_save)
