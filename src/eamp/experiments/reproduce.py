@@ -71,7 +71,7 @@ def reproduce(
     if cells:
         if quick:
             cells = with_data_in_reach(cells, found.notices, say)
-        cells.sort(key=lambda cell: cell.seed)
+        cells.sort(key=lambda cell: (cell.seed, -cell.depth))  # the longest first, so that workers end together
         say(f"Training {len(cells)} networks with {workers} workers; interrupt as you like, the same command goes on")
         found.cells = sweep(cells, Store(folder / "runs", "reproduction"), workers)
         found.layer_energies = layer_energies(found.cells)
