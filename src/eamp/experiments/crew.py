@@ -29,6 +29,7 @@ def settle(
         threads: of each worker; the cores of this machine shared among them when left out.
         retry_failed: try once more what failed for a reason of its own.
     """
+    store.recover()  # what was under way when everything was killed is gone on with first
     store.enqueue(jobs, retry_failed)
     remaining = len(jobs) - count_settled(store, jobs)
     if not remaining:

@@ -36,6 +36,7 @@ def work(store: Store, run: Callable[[Claim], str], announce: Callable[[str], No
                 announce(attempted(claim, run))
             done += 1
         elif not store.unsettled():
+            store.recover()  # puts away what two workers queued again at the same moment
             return done
         elif not store.recover():
             time.sleep(LOOK_AGAIN)
