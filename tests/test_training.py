@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 import eamp
 from eamp import training
 from eamp.checkpoint import CheckpointError
-from eamp.nn import EGNN, GCN, GCNII, NoisyNodes
+from eamp.nn import EGNN, G2, GCN, GCNII, NoisyNodes
 from eamp.training import PROTOCOLS, Epoch, Protocol, learning_rate, out_of_patience, selected, train
 
 SHORT = Protocol("val_loss", epochs=12, learning_rate=0.01, weight_decay=5e-4, schedule="cosine")
@@ -134,3 +134,9 @@ def test_auxiliary_losses_are_part_of_the_loss() -> None:
     one = SHORT.with_changes(epochs=1)
     assert train(noisy, data, one).history[0].train_loss > train(quiet, data, one).history[0].train_loss + 1
     assert math.isfinite(train(EGNN(*sizes, num_layers=3), data, SHORT).val_loss)
+
+
+def test_a_shared_layer_has_an_energy_per_application_and_a_gate_has_none() -> None:
+    data = graph()
+    result = train(G2(data.num_features, 8, data.num_classes, num_layers=5), data, SHORT.with_changes(epochs=2))
+    assert len(result.energy) == len(result.final_energy) == 5

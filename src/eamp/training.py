@@ -240,8 +240,8 @@ def learning_rate(protocol: Protocol, epoch: int) -> float:
 
 
 def layer_energies(model: Module, data: Data, graph: Graph) -> list[float]:
-    """Mean Dirichlet energy after every message-passing layer."""
-    with torch.no_grad(), probe(model.eval(), measures=["energy"]) as recorded:
+    """Mean Dirichlet energy after every message-passing layer, or after those that the model names as its ``probed_layers``."""
+    with torch.no_grad(), probe(model.eval(), measures=["energy"], layers=getattr(model, "probed_layers", None)) as recorded:
         model(data.x, graph)
     return [float(value) for value in recorded.energy]
 

@@ -60,6 +60,8 @@ class G2(Module):
         torch.Size([3, 7])
     """
 
+    probed_layers = "conv"  # the gate's convolution is no layer of the network's depth
+
     def __init__(
         self,
         in_channels: int,
