@@ -64,10 +64,8 @@ def reproduce(
     if "figures" in parts:
         say("Energies of untrained networks, to a thousand layers")
         measure_untrained(found, folder / "untrained", quick, seeds)
-    cells: list[Cell] = []
-    for part in parts:
-        if part != "figures":
-            cells += recipe("quick" if quick else RECIPES[part], seeds)
+    names = dict.fromkeys("quick" if quick else RECIPES[part] for part in parts if part != "figures")
+    cells = [cell for name in names for cell in recipe(name, seeds)]
     if cells:
         if quick:
             cells = with_data_in_reach(cells, found.notices, say)

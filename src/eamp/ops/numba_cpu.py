@@ -83,7 +83,7 @@ def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
 def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
     """V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)."""
     out = large_empty_like(x)
-    launch(("channel_differences",), csr, x, y=g, out=out)
+    launch(("channel_products",), csr, x, y=g, out=out, flag=True)
     return out
 
 

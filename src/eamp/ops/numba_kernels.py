@@ -260,7 +260,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
 
     @cfunc("void(voidptr)", **OPTIONS)
     def channel_products(block):
-        """out_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)"""
+        """out_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i ± y_j), with a plus where there is a flag"""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
         rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
@@ -269,6 +269,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         weight = carray(pointer(slots[WEIGHT]), m, real)
         x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
         out = carray(pointer(slots[OUT]), (n, features), real)
+        sign = real(1) if slots[FLAG] != 0 else real(-1)
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
@@ -277,29 +278,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 for e in range(rowptr[i], rowptr[i + 1]):
                     j, a = col[e], weight[e] if weighted else real(1)
                     for f in range(features):
-                        out[i, f] += a * (x[i, f] - x[j, f]) * (y[i, f] - y[j, f])
-            part = draw_ticket(block)
-
-    @cfunc("void(voidptr)", **OPTIONS)
-    def channel_differences(block):
-        """out_i = Σ_j a_ij (y_i + y_j) ⊙ (x_i − x_j)"""
-        slots = carray(block, SLOTS, np.int64)
-        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
-        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
-        col = carray(pointer(slots[COL]), m, index)
-        weighted = slots[WEIGHT] != 0
-        weight = carray(pointer(slots[WEIGHT]), m, real)
-        x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
-        out = carray(pointer(slots[OUT]), (n, features), real)
-        part = draw_ticket(block)
-        while part < parts:
-            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
-                for f in range(features):
-                    out[i, f] = 0
-                for e in range(rowptr[i], rowptr[i + 1]):
-                    j, a = col[e], weight[e] if weighted else real(1)
-                    for f in range(features):
-                        out[i, f] += a * (y[i, f] + y[j, f]) * (x[i, f] - x[j, f])
+                        out[i, f] += a * (x[i, f] - x[j, f]) * (y[i, f] + sign * y[j, f])
             part = draw_ticket(block)
 
     return {
@@ -311,5 +290,4 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         "weighted": weighted,
         "neighbours": neighbours,
         "channel_products": channel_products,
-        "channel_differences": channel_differences,
     }
