@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn.dense.linear import Linear
@@ -17,6 +16,7 @@ from eamp.nn.attention_diffusion import AttentionDiffusion
 from eamp.nn.entropic import Entropy
 from eamp.nn.flow import EntropyForce, Flow, VectorField
 from eamp.nn.propagation import graph_once
+from eamp.ops.dropout import dropout
 
 AttentionKind = Literal["linear", "nonlinear", "constant"]
 
@@ -87,6 +87,8 @@ class GRAND(Module):
         torch.Size([3, 7])
     """
 
+    takes_sparse_features = True
+
     def __init__(
         self,
         in_channels: int,
@@ -127,8 +129,8 @@ class GRAND(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Encode, diffuse for ``num_layers`` units of time, decode."""
         edge_index = graph_once(edge_index, x)
-        x = self.encoder(F.dropout(x, self.dropout, self.training))
+        x = self.encoder(dropout(x, self.dropout, self.training))
         frozen = self.field.at_start(x, edge_index)
         for _ in range(self.num_layers):
             x = self.flow(x, edge_index, self.field, *frozen)
-        return self.decoder(F.dropout(torch.relu(x), self.dropout, self.training))
+        return self.decoder(dropout(torch.relu(x), self.dropout, self.training))

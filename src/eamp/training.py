@@ -20,6 +20,7 @@ from eamp.checkpoint import load_checkpoint, save_checkpoint
 from eamp.diagnostics import probe
 from eamp.graph import Graph
 from eamp.nn.parameter_groups import parameter_groups
+from eamp.nn.sparse_features import sparse_features
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ def train(
         5
     """
     graph = Graph(data.edge_index, data.num_nodes)
-    one_pass = same_in_training(model, data, graph)
+    x = sparse_features(data.x) if getattr(model, "takes_sparse_features", False) else data.x
+    one_pass = same_in_training(model, x, graph)
     torch.manual_seed(seed)
     groups = parameter_groups(model, protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay, protocol.weight_decay)
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
@@ -154,7 +156,7 @@ def train(
             group["lr"] = learning_rate(protocol, epoch)
         optimizer.zero_grad()
         if logits is None or not one_pass:
-            logits = model.train()(data.x, graph)
+            logits = model.train()(x, graph)
         loss = training_loss(logits, data, protocol)
         if callable(auxiliary_loss := getattr(model, "auxiliary_loss", None)):
             loss = loss + auxiliary_loss()
@@ -162,7 +164,7 @@ def train(
         optimizer.step()
 
         with torch.set_grad_enabled(one_pass):  # then the next epoch begins with this pass
-            logits = model.train(one_pass)(data.x, graph)
+            logits = model.train(one_pass)(x, graph)
         history.append(measure(logits.detach(), data, loss.item()))
         if selected(history, protocol) == epoch:
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -174,7 +176,7 @@ def train(
         if not math.isfinite(history[-1].train_loss):
             break  # nothing comes back from NaN
 
-    final_energy = layer_energies(model, data, graph)
+    final_energy = layer_energies(model, x, graph)
     model.load_state_dict(best)
     chosen = selected(history, protocol)
     return Result(
@@ -183,7 +185,7 @@ def train(
         val_accuracy=history[chosen].val_accuracy,
         val_loss=history[chosen].val_loss,
         epoch=chosen,
-        energy=layer_energies(model, data, graph),
+        energy=layer_energies(model, x, graph),
         final_energy=final_energy,
         history=history,
     )
@@ -203,14 +205,14 @@ def measure(logits: Tensor, data: Data, train_loss: float) -> Epoch:
 
 
 @torch.no_grad()
-def same_in_training(model: Module, data: Data, graph: Graph) -> bool:
+def same_in_training(model: Module, x: Tensor, graph: Graph) -> bool:
     """Whether the model, without dropout or noise, computes the same in training as in evaluation; tried, not assumed.
 
     Then the pass that measures one epoch is the one the next begins with, and a quarter of the time is saved.
     """
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    trained = model.train()(data.x, graph)
-    same = torch.equal(trained, model(data.x, graph)) and torch.equal(trained, model.eval()(data.x, graph))
+    trained = model.train()(x, graph)
+    same = torch.equal(trained, model(x, graph)) and torch.equal(trained, model.eval()(x, graph))
     model.load_state_dict(before)  # running means and calibrated temperatures are for training to set
     return same
 
@@ -242,10 +244,10 @@ def learning_rate(protocol: Protocol, epoch: int) -> float:
     return protocol.learning_rate * (1 + math.cos(math.pi * epoch / protocol.epochs)) / 2
 
 
-def layer_energies(model: Module, data: Data, graph: Graph) -> list[float]:
+def layer_energies(model: Module, x: Tensor, graph: Graph) -> list[float]:
     """Mean Dirichlet energy after every message-passing layer, or after those that the model names as its ``probed_layers``."""
     with torch.no_grad(), probe(model.eval(), measures=["energy"], layers=getattr(model, "probed_layers", None)) as recorded:
-        model(data.x, graph)
+        model(x, graph)
     return [float(value) for value in recorded.energy]
 
 

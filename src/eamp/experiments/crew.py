@@ -56,8 +56,10 @@ def watch(crew: list[Member], store: Store, jobs: Collection[Job], progress: boo
     deaths = 0
     with tqdm(total=len(jobs), initial=before, disable=None if progress else True, smoothing=0) as bar:
         while not all(member.finished() for member in crew):
-            time.sleep(0.5)
-            if (now := count_settled(store, jobs)) > before:
+            began = time.perf_counter()
+            now = count_settled(store, jobs)
+            time.sleep(min(max(0.2, 50 * (time.perf_counter() - began)), 5))  # looking takes the workers' time: a fiftieth at most
+            if now > before:
                 bar.update(now - before)
                 before, deaths = now, 0
             for member in crew:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module, ModuleList, Parameter
 from torch_geometric.nn.dense.linear import Linear
@@ -13,6 +12,7 @@ from torch_geometric.nn.dense.linear import Linear
 from eamp.graph import Adjacency
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
+from eamp.ops.dropout import dropout
 
 
 class SReLU(Module):
@@ -145,6 +145,8 @@ class EGNN(Module):
         tensor(0., grad_fn=<MulBackward0>)
     """
 
+    takes_sparse_features = True
+
     def __init__(
         self,
         in_channels: int,
@@ -181,10 +183,10 @@ class EGNN(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Encode, convolve, decode."""
         edge_index = graph_once(edge_index, x)
-        x = initial = torch.relu(self.encoder(F.dropout(x, self.dropout, self.training)))
+        x = initial = torch.relu(self.encoder(dropout(x, self.dropout, self.training)))
         for conv, activation in zip(self.convs, self.activations, strict=True):
-            x = activation(conv(F.dropout(x, self.dropout, self.training), edge_index, initial))
-        return self.decoder(F.dropout(x, self.dropout, self.training))
+            x = activation(conv(dropout(x, self.dropout, self.training), edge_index, initial))
+        return self.decoder(dropout(x, self.dropout, self.training))
 
     def auxiliary_loss(self) -> Tensor:
         """γ Σ_k ‖W_k − s_k I‖_F with s_1 = √c_max, s_k = 1 otherwise: what keeps the weights orthogonal in training."""

@@ -18,6 +18,7 @@ from eamp.graph import CSR, Adjacency
 from eamp.nn.entropic import Entropy, applied, entropic
 from eamp.nn.from_pyg import FromPyG
 from eamp.nn.propagation import GCNConv, graph_once
+from eamp.ops.dropout import dropout
 
 CHUNK = 2**22  # differences held at a time where p is not 2: 16 MB in float32
 
@@ -60,6 +61,7 @@ class G2(Module):
         torch.Size([3, 7])
     """
 
+    takes_sparse_features = True
     probed_layers = "conv"  # the gate's convolution is no layer of the network's depth
 
     def __init__(
@@ -100,11 +102,11 @@ class G2(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
         graph = graph_once(edge_index, x)
-        x = self.encoder(F.dropout(x, self.dropout, self.training)).relu()
+        x = self.encoder(dropout(x, self.dropout, self.training)).relu()
         for layer in range(1, self.num_layers + 1):
             gate = self.gating(x, graph)
             x = (1 - gate) * x + gate * self.activation(applied(self.conv, layer, self.num_layers)(x, graph))
-        logits = self.decoder(F.dropout(x, self.dropout, self.training))
+        logits = self.decoder(dropout(x, self.dropout, self.training))
         return logits.relu() if self.relu_logits else logits
 
     def gating(self, x: Tensor, edge_index: Adjacency) -> Tensor:

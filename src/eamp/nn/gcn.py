@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Literal
 
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Linear, Module, ModuleList
 from torch_geometric.nn.inits import reset
@@ -13,6 +12,7 @@ from torch_geometric.nn.inits import reset
 from eamp.graph import Adjacency
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, MessagePassingLayer, graph_once
+from eamp.ops.dropout import dropout
 
 
 class ResidualUpdate(MessagePassingLayer):
@@ -46,7 +46,7 @@ class ResidualUpdate(MessagePassingLayer):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """X + φ(X)."""
-        return x + self.conv(F.dropout(x, self.dropout, self.training), edge_index).relu()
+        return x + self.conv(dropout(x, self.dropout, self.training), edge_index).relu()
 
 
 class GCN(Module):
@@ -86,6 +86,8 @@ class GCN(Module):
         torch.Size([3, 7])
     """
 
+    takes_sparse_features = True
+
     def __init__(
         self,
         in_channels: int,
@@ -124,9 +126,9 @@ class GCN(Module):
         graph = graph_once(edge_index, x)
         if self.encoder is None:
             for conv in self.convs:
-                x = conv(F.dropout(x, self.dropout, self.training), graph).relu()
+                x = conv(dropout(x, self.dropout, self.training), graph).relu()
         else:
-            x = self.encoder(F.dropout(x, self.dropout, self.training))
+            x = self.encoder(dropout(x, self.dropout, self.training))
             for conv in self.convs:
                 x = conv(x, graph)
-        return self.output(F.dropout(x, self.dropout, self.training), graph)
+        return self.output(dropout(x, self.dropout, self.training), graph)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Linear, Module, ModuleList, Parameter
 from torch_geometric.nn.inits import glorot, reset
@@ -13,6 +12,7 @@ from torch_geometric.nn.inits import glorot, reset
 from eamp.graph import Adjacency
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
+from eamp.ops.dropout import dropout
 
 
 class GCNIIConv(MessagePassingLayer):
@@ -91,6 +91,8 @@ class GCNII(Module):
         torch.Size([3, 7])
     """
 
+    takes_sparse_features = True
+
     def __init__(
         self,
         in_channels: int,
@@ -119,7 +121,7 @@ class GCNII(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
         graph = graph_once(edge_index, x)
-        x = x_0 = self.encoder(F.dropout(x, self.dropout, self.training)).relu()
+        x = x_0 = self.encoder(dropout(x, self.dropout, self.training)).relu()
         for conv in self.convs:
-            x = conv(F.dropout(x, self.dropout, self.training), x_0, graph).relu()
-        return self.decoder(F.dropout(x, self.dropout, self.training))
+            x = conv(dropout(x, self.dropout, self.training), x_0, graph).relu()
+        return self.decoder(dropout(x, self.dropout, self.training))

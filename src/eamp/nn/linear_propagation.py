@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.nn import MLP
@@ -12,6 +11,7 @@ from torch_geometric.nn.inits import reset
 from eamp.graph import Adjacency
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
+from eamp.ops.dropout import dropout
 
 
 class PropagationStep(MessagePassingLayer):
@@ -85,6 +85,8 @@ class LinearPropagation(Module):
         torch.Size([3, 7])
     """
 
+    takes_sparse_features = True
+
     def __init__(
         self,
         in_channels: int,
@@ -111,7 +113,7 @@ class LinearPropagation(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
         graph = graph_once(edge_index, x)
-        x = x_0 = self.mlp(F.dropout(x, self.dropout, self.training))
+        x = x_0 = self.mlp(dropout(x, self.dropout, self.training))
         for step in self.steps:
             x = step(x, x_0, graph)
         return x

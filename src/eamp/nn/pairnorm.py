@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.nn import PairNorm
@@ -13,6 +12,7 @@ from torch_geometric.nn.inits import reset
 from eamp.graph import Adjacency, Graph
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, graph_once
+from eamp.ops.dropout import dropout
 
 
 class PairNormGCN(Module):
@@ -50,6 +50,8 @@ class PairNormGCN(Module):
         torch.Size([3, 7])
     """
 
+    takes_sparse_features = True
+
     def __init__(
         self,
         in_channels: int,
@@ -79,6 +81,6 @@ class PairNormGCN(Module):
         graph = graph_once(edge_index, x)
         batch, num_graphs = (graph.batch, graph.num_graphs) if isinstance(graph, Graph) else (None, 1)
         for conv in self.convs:
-            x = conv(F.dropout(x, self.dropout, self.training), graph)
+            x = conv(dropout(x, self.dropout, self.training), graph)
             x = self.norm(x, batch, num_graphs).relu()
-        return self.output(F.dropout(x, self.dropout, self.training), graph)
+        return self.output(dropout(x, self.dropout, self.training), graph)

@@ -84,7 +84,7 @@ class GCNConv(MessagePassingLayer):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Transform, then propagate; the other way round where that is cheaper."""
-        widens = self.in_channels < self.out_channels
+        widens = self.in_channels < self.out_channels and x.layout == torch.strided  # sparse features are transformed first
         out = self.lin(gcn_propagate(x, edge_index)) if widens else gcn_propagate(self.lin(x), edge_index)
         return out if self.bias is None else out.add_(self.bias)  # in place: it is fresh, and nothing remembers it
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import LayerNorm, Linear, Module, ModuleList, ReLU
 from torch.utils.checkpoint import checkpoint
@@ -12,6 +11,7 @@ from torch_geometric.nn.inits import reset
 from eamp.graph import Adjacency
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, graph_once
+from eamp.ops.dropout import dropout
 
 
 class ResidualGCN(Module):
@@ -44,6 +44,8 @@ class ResidualGCN(Module):
         >>> model(torch.randn(3, 16), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
         torch.Size([3, 7])
     """
+
+    takes_sparse_features = True
 
     def __init__(
         self,
@@ -85,5 +87,5 @@ class ResidualGCN(Module):
         for block in self.blocks:
             # Around the whole block, norm and activation included; DeepGCNLayer's own option covers its convolution alone.
             x = checkpoint(block, x, graph, use_reentrant=False) if self.checkpoint and self.training else block(x, graph)
-        x = F.dropout(self.norm(x).relu(), self.dropout, self.training)
+        x = dropout(self.norm(x).relu(), self.dropout, self.training)
         return self.decoder(x)

@@ -1,0 +1,98 @@
+"""Dropout by hashing: a fair coin for every element, the same coin in both directions."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from eamp.ops.dropout import PIECE, _dropout, dropout
+
+
+def seeded(x: Tensor, p: float, seed: int = 0) -> Tensor:
+    torch.manual_seed(seed)
+    return dropout(x, p)
+
+
+@given(size=st.sampled_from([1, 7, PIECE - 1, PIECE, PIECE + 1, 5 * PIECE + 3]), p=st.floats(0.01, 0.99), double=st.booleans())
+def test_elements_are_zero_or_scaled(size: int, p: float, double: bool) -> None:
+    x = torch.arange(1, size + 1, dtype=torch.float64 if double else torch.float32)
+    out = seeded(x, p)
+    kept = out != 0
+    torch.testing.assert_close(out[kept], x[kept] / (1 - p))
+    assert abs(int(kept.sum()) - size * (1 - p)) <= 6 * (size * p * (1 - p)) ** 0.5 + 1
+
+
+def test_no_element_knows_of_another() -> None:
+    n = 2**20
+    masks = torch.stack([(dropout(torch.ones(n), 0.5) != 0).double() for _ in range(3)]) - 0.5
+    bound = 6 * 0.25 / n**0.5
+    for lag in (1, 2, 3, 16, 64, 1433, PIECE, 2 * PIECE):
+        assert abs(float((masks[0, lag:] * masks[0, :-lag]).mean())) < bound * 1.1
+    assert abs(float((masks[0] * masks[1]).mean())) < bound
+    assert abs(float((masks[1] * masks[2]).mean())) < bound
+    ones = (masks[0].view(-1, 16) > 0).sum(1).double()  # the number of ones among 16 neighbours is binomial
+    assert float(ones.var()) == pytest.approx(4, rel=0.05)
+
+
+def test_the_seed_decides_and_the_threads_do_not() -> None:
+    x = torch.randn(37, 1001)
+    first = seeded(x, 0.3)
+    assert torch.equal(first, seeded(x, 0.3))
+    assert not torch.equal(first, seeded(x, 0.3, seed=1))
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads + 2)
+        assert torch.equal(first, seeded(x, 0.3))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_the_gradient_passes_where_the_value_did() -> None:
+    x = torch.randn(100, 60, requires_grad=True)
+    out = dropout(x, 0.6)
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    torch.testing.assert_close(grad, out.detach() / x.detach())
+
+
+def test_it_is_a_sound_operator() -> None:
+    x = torch.randn(40, 3, dtype=torch.float64, requires_grad=True)
+    torch.library.opcheck(_dropout, (x, torch.tensor(5), 0.4))
+    assert torch.autograd.gradgradcheck(lambda x: _dropout(x, torch.tensor(5), 0.4) ** 2, x)
+
+
+def test_it_is_the_same_under_strides() -> None:
+    x = torch.randn(50, 30)
+    assert torch.equal(seeded(x.t(), 0.5), seeded(x.t().contiguous(), 0.5))
+
+
+def test_outside_training_nothing_happens() -> None:
+    x = torch.randn(5)
+    assert dropout(x, 0.5, training=False) is x
+    assert dropout(x, 0.0) is x
+
+
+def test_everything_can_be_dropped() -> None:
+    assert not dropout(torch.ones(5), 1.0).any()
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.5, float("nan")])
+def test_what_is_no_probability_is_refused(p: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        dropout(torch.ones(5), p)
+
+
+def test_half_precision_is_torchs() -> None:
+    out = dropout(torch.ones(1000, dtype=torch.bfloat16), 0.5)
+    assert out.dtype == torch.bfloat16
+    assert 400 < int((out != 0).sum()) < 600
+
+
+def test_of_a_sparse_matrix_the_values_are_dropped() -> None:
+    dense = torch.eye(40) * 3
+    weight = torch.randn(40, 5, requires_grad=True)
+    sparse = seeded(dense.to_sparse_csr(), 0.5)
+    assert set(sparse.to_dense().unique().tolist()) == {0.0, 6.0}
+    (sparse @ weight).sum().backward()
+    assert weight.grad is not None
+    torch.testing.assert_close(weight.grad, sparse.to_dense().t() @ torch.ones(40, 5))
