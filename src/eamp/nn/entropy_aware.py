@@ -13,6 +13,7 @@ from torch.nn import Module, Parameter
 
 from eamp.functional import Variant, check_temperature, energy_of, entropy_step, prepare
 from eamp.graph import CSR, Graph
+from eamp.nn.coordinates import Normalization, coordinates
 from eamp.nn.layer_state import LayerState, Position
 from eamp.nn.propagation import MessagePassingLayer
 from eamp.nn.schedule import Weight, as_weight, evaluate
@@ -45,6 +46,10 @@ class EntropyAware(Module):
         normalize: use the entropy of the normalised distribution. For a mini-batch of graphs pass an :class:`eamp.Graph` that
             knows its ``batch`` in place of ``edge_index``.
         symmetrize: let the step see a directed graph as undirected; the layer itself still gets it as it is.
+        normalization: ``"sym"`` compares neighbours by :math:`x_i/\sqrt{k_i + 1}`, in the energy that graph convolutions lower, in which
+            hubs count no more than others; ``None`` as they are, as the paper does. See :func:`eamp.nn.coordinates.coordinates`.
+        scale_free: measure energies in units of the embedding's mean square, so that :math:`T` means the same however large the features
+            are, and a shrinking embedding does not pass for a smooth one.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`,
@@ -82,10 +87,14 @@ class EntropyAware(Module):
         variant: Variant = "exact",
         normalize: bool = False,
         symmetrize: bool = False,
+        normalization: Normalization = None,
+        scale_free: bool = False,
     ) -> None:
         super().__init__()
         if placement not in ("output", "input"):
             raise ValueError(f"placement must be 'output' or 'input', but is {placement!r}.")
+        if normalization not in (None, "sym"):
+            raise ValueError(f"normalization must be 'sym' or None, but is {normalization!r}.")
         if variant not in ("exact", "paper"):
             raise ValueError(f"variant must be 'exact' or 'paper', but is {variant!r}.")
         weight = as_weight(weight)
@@ -110,6 +119,8 @@ class EntropyAware(Module):
             "variant": variant,
             "normalize": normalize,
             "symmetrize": symmetrize,
+            "normalization": normalization,
+            "scale_free": scale_free,
         }
         self.weight = Parameter(torch.tensor(float(weight))) if learn_weight and not callable(weight) else weight
         self.log_temperature = Parameter(torch.tensor(math.log(temperature))) if learn_temperature and temperature != "auto" else None
@@ -155,17 +166,21 @@ class EntropyAware(Module):
         """``out`` + λ·T∇S(``at``)."""
         variant, normalize, symmetrize = self.options["variant"], self.options["normalize"], self.options["symmetrize"]
         csr, batch, num_graphs = prepare(at, adjacency, symmetrize=symmetrize)
+        normalization = self.options["normalization"]
+        view = coordinates(at, csr, batch, num_graphs, normalization, self.options["scale_free"])
+        at, csr = view.seen(at), view.csr
         temperature = self._temperature(at, csr)
         factor = 1.0 if callable(self.weight) or isinstance(self.weight, Tensor) else self.weight
         step, energy = entropy_step(at, csr, temperature, variant, normalize, batch, num_graphs, factor)
         if callable(self.weight):
-            state = LayerState(position, at, energy, temperature, adjacency, symmetrize, csr, batch, num_graphs, variant, normalize)
-            weight = evaluate(self.weight, state)
+            how = (symmetrize, csr, batch, num_graphs, variant, normalize, normalization, view.mobility)
+            weight = evaluate(self.weight, LayerState(position, at, energy, temperature, adjacency, *how))
             if isinstance(weight, Tensor):
                 weight = (weight.unsqueeze(1) if weight.dim() == 1 else weight).to(step.dtype)
             step = weight * step
         elif isinstance(self.weight, Tensor):
             step = self.weight * step
+        step = view.returned(step)
         return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
 
     def _temperature(self, at: Tensor, csr: CSR) -> float | Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 from eamp import ops
 from eamp.functional import Variant, entropy_drive, log_boltzmann
 from eamp.graph import CSR, Adjacency
+from eamp.nn.coordinates import Normalization
 
 
 class Position(NamedTuple):
@@ -26,7 +27,7 @@ class Position(NamedTuple):
 
 
 class LayerState(NamedTuple):
-    """Where a layer stands, and the embedding at which its step is taken; the last eight are how the step is computed."""
+    """Where a layer stands, and the embedding at which its step is taken, in the step's coordinates; the rest is how it is computed."""
 
     position: Position | None
     x: Tensor
@@ -39,6 +40,8 @@ class LayerState(NamedTuple):
     num_graphs: int
     variant: Variant
     normalize: bool
+    normalization: Normalization = None
+    mobility: Tensor | None = None
 
 
 def graph_mean(values: Tensor, state: LayerState) -> Tensor:
@@ -83,6 +86,8 @@ def push(state: LayerState) -> Tensor:
     c, degree = ops.normaliser(state.x, state.csr.rsqrt_degree), state.csr.degree.to(drive.dtype)
     ones = torch.ones_like(degree)
     if state.variant == "paper":  # w_ij = a_ij C_i (P_i + P_j)
-        return c * (degree * drive + ops.neighbour_sums(ones, drive.unsqueeze(1), ones, state.csr).squeeze(1))
-    q = c * drive
-    return degree * q + ops.neighbour_sums(ones, q.unsqueeze(1), ones, state.csr).squeeze(1)
+        rate = c * (degree * drive + ops.neighbour_sums(ones, drive.unsqueeze(1), ones, state.csr).squeeze(1))
+    else:
+        q = c * drive
+        rate = degree * q + ops.neighbour_sums(ones, q.unsqueeze(1), ones, state.csr).squeeze(1)
+    return rate if state.mobility is None else rate * state.mobility

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
+from eamp.nn.coordinates import sym_threshold
 from eamp.nn.layer_state import LayerState, Position, entropy_level, graph_max, graph_mean, push
 from eamp.nn.threshold import layer_threshold
 
@@ -146,7 +147,10 @@ class Gain(Schedule):
     r"""λ in units of its threshold, :math:`\lambda = g\, \lambda^*`: the same gain means the same at any width and degree.
 
     :math:`\lambda^*` (:func:`eamp.nn.collapse_threshold`) is where the step just balances the contraction of a ReLU GCN layer near
-    collapse. It belongs to the graph and the width, is estimated once, and is one per graph of a batch.
+    collapse. It belongs to the graph and the width, is estimated once, and is one per graph of a batch. For a layer with
+    ``normalization="sym"`` it is :math:`\sqrt F / 2`, where the step undoes the propagation alone: with ``placement="input"``, far below
+    the temperature and up to the weights, a layer of gain :math:`g` computes :math:`((1 - g) \hat A + g I) \mathbf{X}`, and *L* of them
+    smooth as much as :math:`(1 - g) L` bare ones.
 
     Args:
         of: :math:`g`; a number or a schedule, such as a ramp of gains.
@@ -165,6 +169,8 @@ class Gain(Schedule):
 
     def __call__(self, state: LayerState) -> float | Tensor:
         """Gain times threshold."""
+        if state.normalization == "sym":
+            return evaluate(self.of, state) * sym_threshold(state.x.size(1))
         unit = layer_threshold(state.x, state.adjacency, state.symmetrize, state.csr, state.batch, state.num_graphs).to(state.energy.dtype)
         return evaluate(self.of, state) * (unit if state.batch is None else unit[state.batch])
 

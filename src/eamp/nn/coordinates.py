@@ -1,0 +1,79 @@
+"""The coordinates in which the entropy step sees an embedding: as it is, by degree, or by its own scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from eamp.graph import CSR
+
+Normalization: TypeAlias = Literal["sym"] | None
+TINY = 1e-30  # below, an embedding counts as zero and keeps its scale
+
+
+class Coordinates(NamedTuple):
+    """Every node's features are multiplied by its ``inward`` ``[n, 1]``, and its part of the step by its ``outward``.
+
+    ``csr`` is the graph with the normaliser that belongs to them, and ``mobility`` ``[n]`` what a step of size 1 moves a node by.
+    """
+
+    csr: CSR
+    inward: Tensor | None = None
+    outward: Tensor | None = None
+    mobility: Tensor | None = None
+
+    def seen(self, x: Tensor) -> Tensor:
+        """``x`` in these coordinates."""
+        return x if self.inward is None else x * self.inward
+
+    def returned(self, step: Tensor) -> Tensor:
+        """A step from these coordinates."""
+        return step if self.outward is None else step * self.outward
+
+
+def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, normalization: Normalization, scale_free: bool) -> Coordinates:
+    r"""The coordinates of an embedding.
+
+    With ``"sym"`` the energy is the one that graph convolutions lower, :math:`\sum_i E_i = \frac{1}{\sqrt F} \operatorname{tr}
+    \mathbf{X}^\top (I - \hat A) \mathbf{X}`, node by node:
+
+    .. math::
+        E_i = \frac{1}{2 \sqrt F} \sum_j a_{ij} \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2,
+        \qquad d_i = k_i + 1
+
+    With ``scale_free`` it is the energy of :math:`x / s`, where :math:`s^2` is the mean square of a graph's features: the same for an
+    embedding and a multiple of it. Both are gradients of an entropy still, of which the step is the one in :math:`x`; :math:`s` counts
+    as a constant there, and the step is :math:`s^2` times the gradient, so that it scales with the embedding as the layer's output does.
+    """
+    inward = outward = mobility = None
+    if normalization == "sym":
+        mobility = 1 / (csr.degree + 1).to(x.dtype)
+        inward = outward = mobility.sqrt().unsqueeze(1)
+        csr = csr._replace(rsqrt_degree=torch.ones_like(csr.rsqrt_degree))
+    if scale_free:
+        scale = graph_scale(x, batch, num_graphs)
+        inward = 1 / scale if inward is None else inward / scale
+        outward = scale if outward is None else outward * scale
+    return Coordinates(csr, inward, outward, mobility)
+
+
+def graph_scale(x: Tensor, batch: Tensor | None, num_graphs: int) -> Tensor:
+    """The root mean square of every graph's features, one number or ``[n, 1]``."""
+    squares = x.square().mean(1)
+    if batch is None:
+        mean = squares.mean()
+    else:
+        size = squares.new_zeros(num_graphs).index_add(0, batch, torch.ones_like(squares)).clamp(min=1)
+        mean = (squares.new_zeros(num_graphs).index_add(0, batch, squares) / size)[batch].unsqueeze(1)
+    return torch.where(mean > TINY, mean, 1.0).sqrt()
+
+
+def sym_threshold(width: int) -> float:
+    r""":math:`\sqrt F / 2`, the weight at which, far below the temperature, the step of ``"sym"`` undoes a propagation exactly.
+
+    There :math:`q_i = 1/\sqrt F`, so the step is :math:`\frac{2 \lambda}{\sqrt F} (I - \hat A) \mathbf{X}`.
+    """
+    return math.sqrt(width) / 2
