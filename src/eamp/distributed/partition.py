@@ -30,7 +30,7 @@ def metis(graph: Graph, parts: int, seed: int = 0) -> Tensor:
     """
     if parts < 1:
         raise GraphError(f"a graph is cut into 1 part or more, but parts is {parts}.")
-    if parts == 1 or graph.num_edges == 0:  # without edges any parts of equal size will do
+    if parts == 1 or parts >= graph.num_nodes or graph.num_edges == 0:  # any parts of equal size will do
         return torch.arange(graph.num_nodes) * parts // max(graph.num_nodes, 1)
     import pymetis  # loads only where a graph is cut
 
