@@ -1,6 +1,7 @@
 """Layers and models."""
 
 from eamp.nn.acmp import ACMP
+from eamp.nn.deep_gcn import DeepConv, DeepGCN
 from eamp.nn.egnn import EGNN
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
@@ -26,6 +27,8 @@ __all__ = [
     "GCNII",
     "MODELS",
     "Cap",
+    "DeepConv",
+    "DeepGCN",
     "EntropyAware",
     "Feedback",
     "GCNConv",

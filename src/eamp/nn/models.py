@@ -10,6 +10,7 @@ from torch.nn import Module, ModuleList
 from torch_geometric.nn import GAT, GraphSAGE
 
 from eamp.nn.acmp import ACMP
+from eamp.nn.deep_gcn import DeepGCN
 from eamp.nn.egnn import EGNN
 from eamp.nn.entropic import Entropy
 from eamp.nn.from_pyg import FromPyG
@@ -88,6 +89,7 @@ MODELS: dict[str, Callable[..., Module]] = {
     "g2": G2,
     "gcnii": GCNII,
     "entropic-gcnii": partial(with_entropy, GCNII),
+    "deep-gcn": DeepGCN,
     "residual-gcn": ResidualGCN,
     "linear": LinearPropagation,
     "noisy-gcn": partial(noisy, GCN),
