@@ -1,0 +1,131 @@
+"""The deep family: its members are the networks they are said to be, and checkpointing changes nothing but memory."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from eamp.nn import GCNII, DeepConv, DeepGCN
+from eamp.nn.propagation import gcn_propagate
+from problems import irregular_graph
+
+GRAPH = irregular_graph()
+X = torch.randn(GRAPH.num_nodes, 5, generator=torch.Generator().manual_seed(0))
+STEP: dict[str, Any] = {"weight": {"schedule": "gain", "of": 0.8}, "temperature": 0.5, "normalization": "sym", "scale_free": True}
+
+
+def network(num_layers: int = 6, **options: Any) -> DeepGCN:
+    torch.manual_seed(0)
+    return DeepGCN(5, 8, 3, num_layers, **options)
+
+
+def decoded(model: DeepGCN, x: Tensor) -> Tensor:
+    return model.decoder(x)
+
+
+def test_mapping_is_gcnii() -> None:
+    ours = network(weights="mapping", initial_residual=0.1, theta=0.4)
+    theirs = GCNII(5, 8, 3, 6, alpha=0.1, theta=0.4)
+    ours.load_state_dict({name.replace("weight1", "weight"): tensor for name, tensor in theirs.state_dict().items()})
+    torch.testing.assert_close(ours(X, GRAPH), theirs(X, GRAPH))
+
+
+@pytest.mark.parametrize("weights", ["glorot", "orthogonal"])
+def test_without_ingredients_it_is_a_stack_of_convolutions(weights: Any) -> None:
+    model = network(weights=weights)
+    x = model.encoder(X).relu()
+    for conv in model.convs:
+        x = (gcn_propagate(x, GRAPH) @ conv.weight).relu()
+    torch.testing.assert_close(model(X, GRAPH), decoded(model, x))
+
+
+def test_orthogonal_weights_are_orthogonal() -> None:
+    weight = DeepConv(8, 1, 1, weights="orthogonal").weight
+    assert weight is not None
+    torch.testing.assert_close(weight @ weight.t(), torch.eye(8), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("weights", ["identity", "none"])
+def test_at_first_only_the_graph_transforms(weights: Any) -> None:
+    model = network(weights=weights, linear=True)
+    x = model.encoder(X).relu()
+    for _ in range(6):
+        x = gcn_propagate(x, GRAPH)
+    torch.testing.assert_close(model(X, GRAPH), decoded(model, x))
+
+
+def test_the_step_slows_smoothing_down() -> None:
+    """Far below the temperature, L layers of gain g are L layers of a walk that stays where it is with probability g."""
+    model = network(linear=True, entropy={**STEP, "temperature": 1e9})
+    x = model.encoder(X).relu()
+    for _ in range(6):
+        x = 0.2 * gcn_propagate(x, GRAPH) + 0.8 * x
+    torch.testing.assert_close(model(X, GRAPH), decoded(model, x))
+
+
+def test_shared_layers_are_one_layer() -> None:
+    shared = network(weights="glorot", shared=True, entropy=STEP)
+    assert sum(p.numel() for p in shared.parameters()) == sum(p.numel() for p in network(1, weights="glorot").parameters())
+    apart = network(weights="glorot", entropy=STEP)
+    for conv in apart.convs:
+        conv.load_state_dict(shared.convs[0].state_dict())
+    apart.encoder, apart.decoder = shared.encoder, shared.decoder
+    torch.testing.assert_close(apart(X, GRAPH), shared(X, GRAPH))
+
+
+def test_residual_adds_the_input() -> None:
+    model = network(2, residual=True)
+    x = model.encoder(X).relu()
+    for _ in range(2):
+        x = x + gcn_propagate(x, GRAPH)
+    torch.testing.assert_close(model(X, GRAPH), decoded(model, x))
+
+
+@pytest.mark.parametrize("layers", [5, 16, 17, 40, 300])
+@pytest.mark.parametrize("detach", [True, False])
+def test_checkpointing_changes_no_gradient(layers: int, detach: bool) -> None:
+    options: dict[str, Any] = {"shared": True, "initial_residual": 0.1, "layer_dropout": 0.3, "entropy": {**STEP, "detach": detach}}
+    results = []
+    for checkpoint in (False, True):
+        model = network(layers, checkpoint=checkpoint, **options)
+        torch.manual_seed(1)
+        out = model(X, GRAPH)
+        results.append((out, *torch.autograd.grad(out.square().sum(), list(model.parameters()))))
+    for got, expected in zip(*results, strict=True):
+        torch.testing.assert_close(got, expected)
+
+
+def kept(layers: int, checkpoint: bool) -> int:
+    """Elements of embeddings kept for the backward pass."""
+    model = network(layers, shared=True, initial_residual=0.1, entropy={**STEP, "detach": False}, checkpoint=checkpoint)
+    size = X.size(0) * 8
+    held: list[Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: held.append(t) or t, lambda t: t):
+        model(X, GRAPH)
+    return len({t.data_ptr() for t in held if t.numel() == size})
+
+
+def test_checkpointing_keeps_little() -> None:
+    assert kept(256, checkpoint=False) > 256
+    assert kept(256, checkpoint=True) <= 20
+    assert kept(1000, checkpoint=True) <= 20
+
+
+def test_what_it_cannot_be_is_refused() -> None:
+    with pytest.raises(ValueError, match="weights must be one of glorot"):
+        network(weights="unit")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        network(initial_residual=1.5)
+
+
+def test_reset_starts_again() -> None:
+    model = network(weights="glorot")
+    before = model(X, GRAPH)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    torch.manual_seed(0)
+    model.reset_parameters()
+    assert model(X, GRAPH).shape == before.shape
+    assert all(conv.weight.any() for conv in model.convs)
