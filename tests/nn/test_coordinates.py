@@ -54,7 +54,7 @@ def test_sym_is_the_gradient_of_its_entropy() -> None:
 @pytest.mark.parametrize("normalization", [None, "sym"])
 def test_scale_free_is_the_gradient_at_the_scaled_embedding(normalization: Any) -> None:
     x = features().requires_grad_()
-    scale = x.detach().square().mean().sqrt()
+    scale = x.detach().square().mean().sqrt() * 3**0.25
     energy = energies(x / scale) if normalization else eamp.dirichlet_energy(x / scale, GRAPH)
     ratio = energy / 0.7
     (gradient,) = torch.autograd.grad((ratio * torch.exp(-ratio)).sum(), x)
@@ -75,6 +75,13 @@ def test_scale_free_steps_grow_with_the_embedding(normalization: Any, factor: fl
 def test_they_are_differentiated_through(options: dict[str, Any]) -> None:
     layer = eamp.EntropyAware(Nothing(), 1.5, 0.5, placement="input", detach=False, **options)
     assert torch.autograd.gradcheck(lambda x: layer(x, GRAPH), features().requires_grad_())
+
+
+def test_scale_free_energies_are_free_of_the_width() -> None:
+    x = features(2)
+    wide = x.repeat(1, 50)
+    options = {"weight": Gain(0.8), "temperature": 0.2, "normalization": "sym", "scale_free": True}
+    torch.testing.assert_close(step(wide, **options), step(x, **options).repeat(1, 50))
 
 
 def test_graphs_of_a_batch_have_their_own_scale() -> None:

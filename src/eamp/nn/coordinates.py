@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from eamp import ops
 from eamp.graph import CSR
 
 Normalization: TypeAlias = Literal["sym"] | None
@@ -44,9 +45,14 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
         E_i = \frac{1}{2 \sqrt F} \sum_j a_{ij} \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2,
         \qquad d_i = k_i + 1
 
-    With ``scale_free`` it is the energy of :math:`x / s`, where :math:`s^2` is the mean square of a graph's features: the same for an
-    embedding and a multiple of it. Both are gradients of an entropy still, of which the step is the one in :math:`x`; :math:`s` counts
-    as a constant there, and the step is :math:`s^2` times the gradient, so that it scales with the embedding as the layer's output does.
+    With ``scale_free`` it is the energy of :math:`x / (s F^{1/4})`, where :math:`s^2` is the mean square of a graph's features: the same
+    for an embedding and a multiple of it, and of the same size at any width. With both,
+
+    .. math::
+        E_i = \frac{1}{2 F s^2} \sum_j a_{ij} \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2
+
+    is about 1/2 for random features and 0 for smooth ones. Both are gradients of an entropy still, with :math:`s` counted as a constant
+    there; the step is :math:`s^2 \sqrt F` times the gradient in :math:`x`, so that it scales with the embedding as the layer's output does.
     """
     inward = outward = mobility = None
     if normalization == "sym":
@@ -54,17 +60,17 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
         inward = outward = mobility.sqrt().unsqueeze(1)
         csr = csr._replace(rsqrt_degree=torch.ones_like(csr.rsqrt_degree))
     if scale_free:
-        scale = graph_scale(x, batch, num_graphs)
+        scale = graph_scale(x, csr, batch, num_graphs) * x.size(1) ** 0.25
         inward = 1 / scale if inward is None else inward / scale
         outward = scale if outward is None else outward * scale
     return Coordinates(csr, inward, outward, mobility)
 
 
-def graph_scale(x: Tensor, batch: Tensor | None, num_graphs: int) -> Tensor:
+def graph_scale(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
     """The root mean square of every graph's features, one number or ``[n, 1]``."""
     squares = x.square().mean(1)
     if batch is None:
-        mean = squares.mean()
+        mean = ops.node_mean(squares, csr)
     else:
         size = squares.new_zeros(num_graphs).index_add(0, batch, torch.ones_like(squares)).clamp(min=1)
         mean = (squares.new_zeros(num_graphs).index_add(0, batch, squares) / size)[batch].unsqueeze(1)

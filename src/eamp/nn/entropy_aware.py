@@ -48,8 +48,8 @@ class EntropyAware(Module):
         symmetrize: let the step see a directed graph as undirected; the layer itself still gets it as it is.
         normalization: ``"sym"`` compares neighbours by :math:`x_i/\sqrt{k_i + 1}`, in the energy that graph convolutions lower, in which
             hubs count no more than others; ``None`` as they are, as the paper does. See :func:`eamp.nn.coordinates.coordinates`.
-        scale_free: measure energies in units of the embedding's mean square, so that :math:`T` means the same however large the features
-            are, and a shrinking embedding does not pass for a smooth one.
+        scale_free: measure energies in units of the embedding's mean square, so that :math:`T` means the same however large or many the
+            features are, and a shrinking embedding does not pass for a smooth one.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`,
