@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -89,6 +89,13 @@ def build() -> tuple[ArgumentParser, dict[str, Runner]]:
     add_protocol(sub)
     sub.add_argument("--seeds", type=int, default=1, help="train with seeds seed, seed + 1, ...")
     sub.add_argument("--output", type=Path | None, default=None, help="a folder for checkpoints, to go on from, and results")
+    sub.add_argument(
+        "--partition",
+        type=Literal["metis"] | None,
+        default=None,
+        help="how to spread the graph over the processes of torchrun, as in `torchrun --nproc-per-node 4 -m eamp train --partition metis`",
+    )
+    sub.add_argument("--timeout", type=float, default=600.0, help="seconds after which a process gives up waiting for the others")
 
     sub = command("diagnose", diagnose, "Build a model, run it once on a dataset, and say what its layers do to the embedding.")
     add_model(sub, depth=64)
@@ -130,16 +137,20 @@ def add_protocol(parser: ArgumentParser) -> None:
 
 def train(options: Namespace) -> int:
     """``eamp train``."""
+    from eamp.distributed.exchange import PeerError
+    from eamp.distributed.peers import under_torchrun
     from eamp.experiments.cell import Cell
     from eamp.experiments.repeated import repeated, summary
 
     settings = options.as_dict()
-    seeds, output = settings.pop("seeds"), settings.pop("output")
+    seeds, output, partition, timeout = (settings.pop(name) for name in ("seeds", "output", "partition", "timeout"))
     try:
-        results = repeated(Cell(**settings), seeds, output, progress=True)
-    except ValueError as error:  # of a name, an option or the data: what came, what was expected
+        with under_torchrun(partition, timeout) as peers:
+            results = repeated(Cell(**settings), seeds, output, progress=True, peers=peers)
+    except (ValueError, PeerError) as error:  # of a name, an option or the data: what came, what was expected; or of a process that is gone
         return fail(error)
-    print(summary(results, options.protocol))
+    if peers.leads:
+        print(summary(results, options.protocol))
     return 0
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from eamp import ops
 from eamp.graph import CSR, Adjacency, GraphError
 from eamp.memo import csr_and_batch
+from eamp.ops.part import PartCSR, not_for_parts
 
 Variant: TypeAlias = Literal["exact", "paper"]
 
@@ -56,6 +57,7 @@ def boltzmann(
         tensor([0.6646, 0.1871, 0.1483])
     """
     csr, batch, num_graphs = prepare(x, graph, check_finite)
+    check_normalize(normalize, csr)
     return log_boltzmann(energy_of(x, csr), check_temperature(temperature), normalize, batch, num_graphs).exp()
 
 
@@ -74,8 +76,9 @@ def entropy(
         tensor(0.9278)
     """
     csr, batch, num_graphs = prepare(x, graph, check_finite)
+    check_normalize(normalize, csr)
     log_p = log_boltzmann(energy_of(x, csr), check_temperature(temperature), normalize, batch, num_graphs)
-    return -(log_p.exp() * log_p).sum()
+    return -ops.node_sum(log_p.exp() * log_p, csr)
 
 
 def entropy_gradient(
@@ -164,6 +167,7 @@ def entropy_step(
     """``factor`` · T∇S, and E. T∇S = W(q, x) with q = C ⊙ P̄; the paper's formula is C ⊙ W(P̄, x)."""
     if variant == "exact" and not normalize:
         return ops.entropy_step(x, csr, temperature, factor)
+    check_normalize(normalize, csr)
     energy = energy_of(x, csr)
     drive = entropy_drive(energy, temperature, normalize, batch, num_graphs) * factor
     c = ops.normaliser(x, csr.rsqrt_degree)
@@ -187,6 +191,12 @@ def prepare(x: Tensor, graph: Adjacency, check_finite: bool = False, symmetrize:
         bad = (~torch.isfinite(x)).any(1).nonzero()
         raise GraphError(f"x holds NaN or infinity in {bad.numel()} of {x.size(0)} rows; the first is row {int(bad[0])}.")
     return csr, batch, num_graphs
+
+
+def check_normalize(normalize: bool, csr: CSR) -> None:
+    """No distribution over the nodes of several processes."""
+    if normalize and isinstance(csr, PartCSR):
+        raise not_for_parts("normalize=True")
 
 
 def check_temperature(temperature: float | Tensor) -> float | Tensor:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data
@@ -18,6 +17,7 @@ from tqdm import tqdm
 
 from eamp.checkpoint import load_checkpoint, save_checkpoint
 from eamp.diagnostics import probe
+from eamp.distributed.peers import Alone
 from eamp.graph import Graph
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.sparse_features import sparse_features
@@ -112,6 +112,7 @@ def train(
     checkpoint_every: int = 50,
     progress: bool = False,
     on_epoch: Callable[[int, Epoch], None] | None = None,
+    peers: Alone | None = None,
 ) -> Result:
     """Train ``model`` on ``data``, and leave it with the weights of the selected epoch.
 
@@ -124,6 +125,7 @@ def train(
         checkpoint_every: epochs between two checkpoints.
         progress: show a progress bar.
         on_epoch: called with every epoch's number and figures, say to prune a search by raising an exception.
+        peers: the other processes among which the graph is spread, as :class:`eamp.distributed.Peers`; all call this with the same.
 
     Example:
         >>> import torch, eamp
@@ -134,20 +136,21 @@ def train(
         >>> len(train(model, data, PROTOCOLS["paper"].with_changes(epochs=5)).history)
         5
     """
-    graph = Graph(data.edge_index, data.num_nodes)
+    peers = peers or Alone()
     x = sparse_features(data.x) if getattr(model, "takes_sparse_features", False) else data.x
-    one_pass = same_in_training(model, x, graph)
+    x, data, graph = peers.share(model, x, data, Graph(data.edge_index, data.num_nodes))
+    one_pass = peers.agree(same_in_training(model, x, graph))
     torch.manual_seed(seed)
     groups = parameter_groups(model, protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay, protocol.weight_decay)
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
     history: list[Epoch] = []
     best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    if checkpoint is not None and checkpoint.exists():
-        history = [Epoch(*row) for row in load_checkpoint(checkpoint, model, optimizer, best, fingerprint(protocol, seed))]
+    with peers.reading(checkpoint) as saved:
+        if saved is not None:
+            history = [Epoch(*row) for row in load_checkpoint(saved, model, optimizer, best, fingerprint(protocol, seed))]
 
-    bar = tqdm(
-        range(len(history), protocol.epochs), initial=len(history), total=protocol.epochs, disable=None if progress else True, leave=False
-    )
+    silent = None if progress and peers.leads else True
+    bar = tqdm(range(len(history), protocol.epochs), initial=len(history), total=protocol.epochs, disable=silent, leave=False)
     logits: Tensor | None = None
     for epoch in bar:
         if out_of_patience(history, protocol):
@@ -157,19 +160,20 @@ def train(
         optimizer.zero_grad()
         if logits is None or not one_pass:
             logits = model.train()(x, graph)
-        loss = training_loss(logits, data, protocol)
+        loss = training_loss(logits, data, protocol, peers)
         if callable(auxiliary_loss := getattr(model, "auxiliary_loss", None)):
             loss = loss + auxiliary_loss()
         loss.backward()
+        peers.add_gradients(model)
         optimizer.step()
 
         with torch.set_grad_enabled(one_pass):  # then the next epoch begins with this pass
             logits = model.train(one_pass)(x, graph)
-        history.append(measure(logits.detach(), data, loss.item()))
+        history.append(measure(logits.detach(), data, peers.total(loss), peers))
         if selected(history, protocol) == epoch:
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         bar.set_postfix_str(f"loss {history[-1].train_loss:.3g}, val {history[-1].val_accuracy:.3f}")
-        if checkpoint is not None and (epoch + 1) % checkpoint_every == 0:
+        if checkpoint is not None and peers.leads and (epoch + 1) % checkpoint_every == 0:
             save_checkpoint(checkpoint, model, optimizer, best, history, fingerprint(protocol, seed))
         if on_epoch is not None:
             on_epoch(epoch, history[-1])
@@ -191,17 +195,17 @@ def train(
     )
 
 
-def training_loss(logits: Tensor, data: Data, protocol: Protocol) -> Tensor:
+def training_loss(logits: Tensor, data: Data, protocol: Protocol, peers: Alone) -> Tensor:
     """Cross-entropy over the training nodes."""
     mask = data.train_mask
-    return F.cross_entropy(logits[mask], data.y[mask], reduction=protocol.reduction, label_smoothing=protocol.label_smoothing)
+    return peers.cross_entropy(logits[mask], data.y[mask], protocol.reduction, protocol.label_smoothing)
 
 
-def measure(logits: Tensor, data: Data, train_loss: float) -> Epoch:
+def measure(logits: Tensor, data: Data, train_loss: float, peers: Alone) -> Epoch:
     """Loss and accuracies of an epoch."""
     correct = logits.argmax(1) == data.y
-    val_loss = F.cross_entropy(logits[data.val_mask], data.y[data.val_mask]).item()
-    return Epoch(train_loss, val_loss, correct[data.val_mask].float().mean().item(), correct[data.test_mask].float().mean().item())
+    val_loss = peers.total(peers.cross_entropy(logits[data.val_mask], data.y[data.val_mask]))
+    return Epoch(train_loss, val_loss, peers.mean(correct[data.val_mask]), peers.mean(correct[data.test_mask]))
 
 
 @torch.no_grad()

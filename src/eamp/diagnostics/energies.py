@@ -11,7 +11,8 @@ from torch import Tensor
 
 from eamp import ops
 from eamp.functional import energy_of, prepare
-from eamp.graph import Adjacency
+from eamp.graph import CSR, Adjacency
+from eamp.ops.part import PartCSR, not_for_parts
 
 
 def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -32,7 +33,7 @@ def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
         tensor(1.4226, dtype=torch.float64)
     """
     csr, _, _ = prepare(x, graph)
-    return energy_of(x.double(), csr).mean()
+    return ops.node_mean(energy_of(x.double(), csr), csr)
 
 
 def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -49,7 +50,7 @@ def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
         >>> rusch_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)       # (1 + 5 + 4) / 3
         tensor(3.3333, dtype=torch.float64)
     """
-    csr, _, _ = prepare(x, graph)
+    csr = whole_csr(x, graph)
     return ops.squared_differences(x.double(), csr).sum() / x.size(0)
 
 
@@ -68,7 +69,7 @@ def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
         >>> laplacian_energy(torch.tensor([[0.0], [3.0]]), pair)          # (3/√2)²
         tensor(4.5000, dtype=torch.float64)
     """
-    csr, _, _ = prepare(x, graph)
+    csr = whole_csr(x, graph)
     return ops.squared_differences(degree_scaled(x.double(), csr.degree), csr).sum() / 2
 
 
@@ -92,7 +93,7 @@ def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
         >>> relative_energy(torch.tensor([[1e-30], [3e-30]]), pair)
         tensor(0.4000, dtype=torch.float64)
     """
-    csr, _, _ = prepare(x, graph)
+    csr = whole_csr(x, graph)
     x = rescaled(x)
     return ops.squared_differences(x, csr).sum() / 2 / (csr.degree * x.square().sum(1)).sum()
 
@@ -114,9 +115,17 @@ def rayleigh_quotient(x: Tensor, graph: Adjacency) -> Tensor:
         >>> round(rayleigh_quotient(torch.tensor([[4.0], [2.0], [2.0], [2.0]]).sqrt(), star).item(), 9)
         0.0
     """
-    csr, _, _ = prepare(x, graph)
+    csr = whole_csr(x, graph)
     x = rescaled(x)
     return ops.squared_differences(degree_scaled(x, csr.degree), csr).sum() / 2 / x.square().sum()
+
+
+def whole_csr(x: Tensor, graph: Adjacency) -> CSR:
+    """The CSR of a graph that lies in one process, over whose nodes sums are sums over all."""
+    csr, _, _ = prepare(x, graph)
+    if isinstance(csr, PartCSR):
+        raise not_for_parts("this measure")
+    return csr
 
 
 def degree_scaled(x: Tensor, degree: Tensor) -> Tensor:

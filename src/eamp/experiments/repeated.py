@@ -8,17 +8,23 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from eamp.experiments.cell import Cell
-from eamp.training import PROTOCOLS, Result
+from eamp.distributed.peers import Alone
+from eamp.experiments.cell import Cell, load_graph
+from eamp.training import PROTOCOLS, Result, train
 
 
-def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: bool = False) -> list[Result]:
-    """Train with seeds ``cell.seed``, ``cell.seed + 1``, ...; with ``output``, interrupted runs go on, finished ones are not repeated."""
-    results = []
+def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: bool = False, peers: Alone | None = None) -> list[Result]:
+    """Train with seeds ``cell.seed``, ``cell.seed + 1``, ...; with ``output``, interrupted runs go on, finished ones are not repeated.
+
+    With ``peers``, the graph is spread over processes that all call this; the one that leads writes to its ``output``.
+    """
+    peers, results = peers or Alone(), []
     for seed in range(cell.seed, cell.seed + seeds):
         checkpoint = None if output is None else output / f"seed_{seed}.safetensors"
-        results.append(replace(cell, seed=seed).train(checkpoint, progress=progress))
-        if output is not None:
+        one = replace(cell, seed=seed)
+        data = load_graph(one.data, one.normalize_features)
+        results.append(train(one.build(), data, one.rules, seed=seed, checkpoint=checkpoint, progress=progress, peers=peers))
+        if output is not None and peers.leads:
             (output / f"seed_{seed}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
     return results
 

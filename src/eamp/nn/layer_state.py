@@ -12,6 +12,7 @@ from eamp import ops
 from eamp.functional import Variant, entropy_drive, log_boltzmann
 from eamp.graph import CSR, Adjacency
 from eamp.nn.coordinates import Normalization
+from eamp.ops.part import PartCSR, node_max
 
 
 class Position(NamedTuple):
@@ -47,13 +48,15 @@ class LayerState(NamedTuple):
 def graph_mean(values: Tensor, state: LayerState) -> Tensor:
     """The mean over every graph: one number, or, in a batch, each node's own graph's ``[n]``."""
     if state.batch is None:
-        return values.mean()
+        return ops.node_mean(values, state.csr)
     sums = values.new_zeros(state.num_graphs).index_add(0, state.batch, values)
     return (sums / graph_sizes(state, values))[state.batch]
 
 
 def graph_max(values: Tensor, state: LayerState) -> Tensor:
     """The largest in every graph, of non-negative values; shapes as in :func:`graph_mean`."""
+    if isinstance(state.csr, PartCSR):
+        return node_max(values, state.csr)
     batch = torch.zeros_like(values, dtype=torch.long) if state.batch is None else state.batch
     largest = values.new_zeros(state.num_graphs).scatter_reduce(0, batch, values, "amax")
     return largest if state.batch is None else largest[batch]

@@ -12,7 +12,9 @@ from torch_geometric.nn.inits import reset
 from eamp.graph import Adjacency, Graph
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, graph_once
+from eamp.ops import node_mean, node_sum
 from eamp.ops.dropout import dropout
+from eamp.ops.part import PartCSR
 
 
 class PairNormGCN(Module):
@@ -80,7 +82,16 @@ class PairNormGCN(Module):
         """Logits of every node."""
         graph = graph_once(edge_index, x)
         batch, num_graphs = (graph.batch, graph.num_graphs) if isinstance(graph, Graph) else (None, 1)
+        parted = isinstance(graph, Graph) and isinstance(graph.csr, PartCSR)
         for conv in self.convs:
             x = conv(dropout(x, self.dropout, self.training), graph)
-            x = self.norm(x, batch, num_graphs).relu()
+            x = (pair_norm_of_part(x, graph.csr, self.norm) if parted else self.norm(x, batch, num_graphs)).relu()
         return self.output(dropout(x, self.dropout, self.training), graph)
+
+
+def pair_norm_of_part(x: Tensor, csr: PartCSR, norm: PairNorm) -> Tensor:
+    """What ``norm`` does, with the mean and the norm over the nodes of all processes."""
+    x = x - node_sum(x, csr) / csr.num_nodes
+    if norm.scale_individually:
+        return norm.scale * x / (norm.eps + x.norm(2, -1, keepdim=True))
+    return norm.scale * x / (norm.eps + node_mean(x.square().sum(1), csr)).sqrt()

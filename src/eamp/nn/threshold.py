@@ -19,6 +19,7 @@ from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 from eamp import ops
 from eamp.graph import CSR, Adjacency
 from eamp.memo import as_graph
+from eamp.ops.part import PartCSR
 
 RADIUS = 2.0  # the inverse of what the ReLU keeps
 STEPS = 48  # of Lanczos: enough for 1e-3 on graphs of any size, exact on graphs of fewer nodes
@@ -106,18 +107,21 @@ def spectral_radius(mu: Tensor, csr: CSR, graph: Tensor) -> Tensor:
         return ops.neighbour_sums(scale, x, scale, csr, self_loops=True)
 
     def dot(x: Tensor, y: Tensor) -> Tensor:
-        return torch.zeros_like(mu).index_add(0, graph, x * y)
+        local = torch.zeros_like(mu).index_add(0, graph, x * y)
+        return csr.exchange.total(local) if isinstance(csr, PartCSR) else local
 
     def divided(x: Tensor, by: Tensor) -> Tensor:  # by 0 once a small graph's vectors are exhausted: the rest of them is 0
         return torch.where(by > 1e-9, 1 / by, 0.0)[graph] * x
 
-    start = torch.randn(graph.numel(), 1, generator=torch.Generator().manual_seed(0), dtype=mu.dtype).to(mu.device).repeat(1, mu.size(1))
+    num_nodes = csr.num_nodes if isinstance(csr, PartCSR) else graph.numel()
+    start = torch.randn(num_nodes, 1, generator=torch.Generator().manual_seed(0), dtype=mu.dtype).to(mu.device)
+    start = (start[csr.nodes] if isinstance(csr, PartCSR) else start).repeat(1, mu.size(1))
     image = widened(start)
     beta = dot(start, image).clamp(min=0).sqrt()
     previous, q, sq = torch.zeros_like(start), divided(start, beta), divided(image, beta)
     beta = torch.zeros_like(beta)
     diagonal, beside = [], []
-    for _ in range(min(STEPS, int(graph.bincount().max()))):
+    for _ in range(min(STEPS, num_nodes if isinstance(csr, PartCSR) else int(graph.bincount().max()))):
         r = propagated(sq)
         diagonal.append(dot(r, sq))
         r = r - diagonal[-1][graph] * q - beta[graph] * previous

@@ -2,6 +2,7 @@
 
 from eamp.ops.backends import backend
 from eamp.ops.channel_sums import channel_squares
+from eamp.ops.part import node_mean, node_sum
 from eamp.ops.step import entropy_step, normaliser
 from eamp.ops.sums import inner_differences, neighbour_sums, squared_differences, weighted_differences
 
@@ -11,6 +12,8 @@ __all__ = [
     "entropy_step",
     "inner_differences",
     "neighbour_sums",
+    "node_mean",
+    "node_sum",
     "normaliser",
     "squared_differences",
     "weighted_differences",

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.part import PartCSR
 from eamp.ops.sums import pack, widen
 
 Gradients = tuple[Tensor | None, ...]
@@ -21,6 +22,8 @@ Gradients = tuple[Tensor | None, ...]
 
 def channel_squares(x: Tensor, csr: CSR) -> Tensor:
     """Q(x)_i = Σ_j a_ij (x_i − x_j)² in every channel; shape of ``x``."""
+    if isinstance(csr, PartCSR):
+        return channel_squares(csr.with_halo(x), csr.local)[: x.size(0)]
     return _squares(x, *csr[:4], choose(x.device))
 
 

@@ -18,14 +18,26 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
-from eamp.ops.sums import Gradients, accumulate_dtype, inner_differences, pack, weighted_differences, widen
+from eamp.ops.part import PartCSR
+from eamp.ops.sums import Gradients, accumulate_dtype, inner_differences, pack, squared_differences, weighted_differences, widen
 
 
 def entropy_step(x: Tensor, csr: CSR, temperature: float | Tensor, factor: float = 1.0) -> tuple[Tensor, Tensor]:
     """``factor`` · T∇S ``[n, F]`` and the energies E ``[n]`` of the unnormalised entropy."""
+    if isinstance(csr, PartCSR):
+        return entropy_step_of_part(x, csr, temperature, factor)
     if not isinstance(temperature, Tensor):
         temperature = torch.tensor(temperature, dtype=torch.float64)
     return _entropy_step(x, *csr[:4], csr.rsqrt_degree, temperature, float(factor), choose(x.device))
+
+
+def entropy_step_of_part(x: Tensor, csr: PartCSR, temperature: float | Tensor, factor: float) -> tuple[Tensor, Tensor]:
+    """The same from the sums: features travel once, and then, when the core's energies are known, one number per node."""
+    n, both, c = x.size(0), csr.with_halo(x), normaliser(x, csr.rsqrt_degree)
+    energy = c * (squared_differences(both, csr.local)[:n] / 2)
+    ratio = energy / (temperature.to(energy.dtype) if isinstance(temperature, Tensor) else temperature)
+    q = factor * c * torch.exp(-ratio) * (1 - ratio)
+    return weighted_differences(csr.with_halo(q), both, csr.local)[:n], energy
 
 
 def normaliser(x: Tensor, rsqrt_degree: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.part import PartCSR
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -40,11 +41,15 @@ def pack(rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | Non
 
 def squared_differences(x: Tensor, csr: CSR, backend: str | None = None) -> Tensor:
     """D(x)_i = Σ_j a_ij ‖x_i − x_j‖², shape ``[n]``."""
+    if isinstance(csr, PartCSR):
+        return squared_differences(csr.with_halo(x), csr.local, backend)[: x.size(0)]
     return _squared(x, *csr[:4], backend or choose(x.device))
 
 
 def inner_differences(x: Tensor, y: Tensor, csr: CSR, backend: str | None = None) -> Tensor:
     """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j), shape ``[n]``."""
+    if isinstance(csr, PartCSR):
+        return inner_differences(csr.with_halo(x), csr.with_halo(y), csr.local, backend)[: x.size(0)]
     return _inner(x, y, *csr[:4], backend or choose(x.device))
 
 
@@ -52,11 +57,19 @@ def weighted_differences(
     q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None, backend: str | None = None
 ) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), shape of ``x``; plus W(r, y) in the same pass where they are given."""
+    if isinstance(csr, PartCSR):
+        second = (None if values is None else csr.with_halo(values) for values in (r, y))
+        return weighted_differences(csr.with_halo(q), csr.with_halo(x), csr.local, *second, backend)[: x.size(0)]
     return _weighted(q, x, r, y, *csr[:4], backend or choose(x.device))
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool = False) -> Tensor:
     """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``; shape of ``x``."""
+    if isinstance(csr, PartCSR):  # r ⊙ x travels; no row of the halo is kept, so its l is not needed
+        scaled = csr.with_halo(right.to(x.dtype).unsqueeze(1) * x)
+        factors = left.new_ones(scaled.size(0)), right.new_ones(scaled.size(0))
+        factors[0][: x.size(0)] = left
+        return neighbour_sums(factors[0], scaled, factors[1], csr.local, self_loops)[: x.size(0)]
     return _neighbours(left, x, right, *csr[:4], self_loops, choose(x.device))
 
 

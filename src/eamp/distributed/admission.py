@@ -1,0 +1,52 @@
+"""Which models may run on parts of a graph: those of which it is known that every statistic they take is one over all nodes."""
+
+from __future__ import annotations
+
+from torch.nn import ELU, GELU, Dropout, Identity, LayerNorm, LeakyReLU, Linear, Module, ModuleList, ReLU, Sequential, Tanh
+from torch_geometric.nn import MLP, DeepGCNLayer, PairNorm
+from torch_geometric.nn.dense.linear import Linear as LazyLinear
+
+from eamp.nn.deep_gcn import DeepConv, DeepGCN
+from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.g2 import G2
+from eamp.nn.gcn import GCN, ResidualUpdate
+from eamp.nn.gcnii import GCNII, GCNIIConv
+from eamp.nn.linear_propagation import LinearPropagation, PropagationStep
+from eamp.nn.pairnorm import PairNormGCN
+from eamp.nn.propagation import GCNConv
+from eamp.nn.residual_gcn import ResidualGCN
+from eamp.nn.schedule import Schedule
+from eamp.ops.part import not_for_parts
+
+ROW_BY_ROW = (Linear, LazyLinear, LayerNorm, ReLU, ELU, GELU, LeakyReLU, Tanh, Dropout, Identity, Sequential, ModuleList, MLP)
+OURS = (GCN, GCNConv, ResidualUpdate, GCNII, GCNIIConv, LinearPropagation, PropagationStep, G2, ResidualGCN, DeepGCN, DeepConv)
+KNOWN = {*ROW_BY_ROW, *OURS, DeepGCNLayer, PairNormGCN, EntropyAware}
+
+
+def check_model(model: Module) -> None:
+    """Raise an error for a model that would compute something else on parts than on the whole graph.
+
+    A class of your own is let through once it has ``runs_on_parts = True``: it must treat every node by itself, or look at others only
+    through :mod:`eamp.ops` and through layers that are known here.
+
+    Example:
+        >>> import eamp
+        >>> check_model(eamp.nn.GCN(8, 16, 3, num_layers=2))
+    """
+    if callable(getattr(model, "auxiliary_loss", None)):
+        raise not_for_parts(f"the auxiliary loss of {type(model).__name__}")
+    inside_pair_norm = {id(module.norm) for module in model.modules() if isinstance(module, PairNormGCN)}
+    for name, module in model.named_modules():
+        known = type(module) in KNOWN or id(module) in inside_pair_norm or getattr(module, "runs_on_parts", False)
+        if not known or (isinstance(module, PairNorm) and id(module) not in inside_pair_norm):
+            raise not_for_parts(f"{name or 'the model'}, a {type(module).__name__},")
+        if isinstance(module, EntropyAware):
+            check_entropy(name, module)
+
+
+def check_entropy(name: str, layer: EntropyAware) -> None:
+    weight = layer.options["weight"]
+    if layer.options["temperature"] == "auto":
+        raise not_for_parts(f"temperature='auto', as {name} has it,")
+    if callable(weight) and not isinstance(weight, Schedule) and not getattr(weight, "runs_on_parts", False):
+        raise not_for_parts(f"a function of your own as the weight of {name}")
