@@ -185,8 +185,8 @@ def prepare(x: Tensor, graph: Adjacency, check_finite: bool = False, symmetrize:
         hint = " Pass x.unsqueeze(1) for one feature per node." if x.dim() == 1 else ""
         raise GraphError(f"x must hold real features of shape [num_nodes, num_features]; got {list(x.shape)} of {x.dtype}.{hint}")
     csr, batch, num_graphs = csr_and_batch(graph, x.size(0), symmetrize)
-    if csr.col.device != x.device:
-        raise GraphError(f"x is on {x.device} but the graph on {csr.col.device}; move one with .to({str(x.device)!r}).")
+    if csr.degree.device != x.device:
+        raise GraphError(f"x is on {x.device} but the graph on {csr.degree.device}; move one with .to({str(x.device)!r}).")
     if check_finite and not bool(torch.isfinite(x).all()):
         bad = (~torch.isfinite(x)).any(1).nonzero()
         raise GraphError(f"x holds NaN or infinity in {bad.numel()} of {x.size(0)} rows; the first is row {int(bad[0])}.")
