@@ -9,6 +9,7 @@ import signal
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,26 @@ def joined(rank: int, processes: int, folder: str, job: Callable[..., Any], argu
         return job(*arguments)
     finally:
         dist.destroy_process_group()
+
+
+def last_words(processes: int, job: Callable[..., Any], *arguments: Any) -> list[tuple[int | None, str]]:
+    """The exit code and the error of each of several processes, of which some may be killed."""
+    with tempfile.TemporaryDirectory() as folder:
+        given = [(rank, processes, folder, job, arguments) for rank in range(processes)]
+        running = [context().Process(target=noted, args=one) for one in given]
+        for process in running:
+            process.start()
+        for process in running:
+            process.join()
+        notes = [Path(folder, str(rank)) for rank in range(processes)]
+        return [(process.exitcode, note.read_text() if note.exists() else "") for process, note in zip(running, notes, strict=True)]
+
+
+def noted(rank: int, processes: int, folder: str, job: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    try:
+        joined(rank, processes, folder, job, arguments)
+    except Exception as error:
+        Path(folder, str(rank)).write_text(f"{type(error).__name__}: {error}")
 
 
 # --- Graphs -----------------------------------------------------------------------------------------------------------
@@ -151,16 +172,19 @@ def trained(
     settings = dict(settings)
     data = eamp.data.load("csbm:nodes=80,features=6,classes=3,label_rate=0.2").clone()
     data.x = data.x.to(dtype)
+    if settings.pop("sparse", False):
+        data.x = torch.where(torch.rand(data.x.shape, generator=torch.Generator().manual_seed(1)) < 0.04, data.x, 0.0)
     torch.manual_seed(0)
     model = MODELS[settings.pop("model")](6, 8, 3, 3, **settings).to(dtype)
     rules = PROTOCOLS["standard"].with_changes(epochs=epochs, patience=None)
-    peers: Alone = Peers() if dist.is_initialized() else Alone()
+    group = Peers() if dist.is_initialized() else nullcontext(Alone())
 
     def after(epoch: int, figures: Epoch) -> None:
         if epoch == dies and dist.get_rank() == 1:
             os.kill(os.getpid(), signal.SIGKILL)
 
     path = None if checkpoint is None else Path(checkpoint)
-    result = train(model, data, rules, peers=peers, checkpoint=path, checkpoint_every=every, on_epoch=after)
+    with group as peers:
+        result = train(model, data, rules, peers=peers, checkpoint=path, checkpoint_every=every, on_epoch=after)
     parameters = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
     return [tuple(row) for row in result.history], parameters.tolist(), result.energy + result.final_energy

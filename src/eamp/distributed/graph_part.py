@@ -108,7 +108,8 @@ def take_rows(x: Tensor, rows: Tensor) -> Tensor:
         return x[rows]
     size, entry = entries_of(x.crow_indices(), rows)
     rowptr = torch.cat([size.new_zeros(1), size.cumsum(0)])
-    return torch.sparse_csr_tensor(rowptr, x.col_indices()[entry].long(), x.values()[entry], (rows.numel(), x.size(1)))
+    column, value = x.col_indices()[entry].long(), x.values()[entry]
+    return torch.sparse_csr_tensor(rowptr, column, value, (rows.numel(), x.size(1)), check_invariants=False)
 
 
 def check_parts(graph: Graph, part: Tensor, parts: int) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -21,6 +20,7 @@ from eamp.distributed.exchange import talking
 from eamp.distributed.graph_part import take_part, take_rows
 from eamp.distributed.partition import metis
 from eamp.graph import Graph
+from eamp.ops.placed_dropout import Places, placed
 
 PARTITIONS: dict[str, Callable[[Graph, int], Tensor]] = {"metis": metis}
 
@@ -62,6 +62,8 @@ class Alone:
 class Peers(Alone):
     """One of several processes, each with a part of the graph and the same model. All must do the same things in the same order.
 
+    Used as ``with Peers() as peers: train(..., peers=peers)``, once ``torch.distributed`` has been initialised.
+
     Args:
         partition: how to cut a graph into a number of parts; done by process 0 and made known to the others.
         group: of processes; the default one when left out.
@@ -71,9 +73,16 @@ class Peers(Alone):
         self.partition, self.group = partition, group
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
         self.leads = self.rank == 0
+        self._places = ExitStack()  # what dropout knows of this process' rows
+
+    def __enter__(self) -> Peers:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._places.close()
 
     def share(self, model: Module, x: Tensor, data: Data, graph: Graph) -> tuple[Tensor, Data, Graph]:
-        """The rows and the part of this process; from here on the models are the same, too."""
+        """The rows and the part of this process. From here on the models are the same, too, and dropout is that of the whole graph."""
         from eamp.distributed.admission import check_model  # which knows all models
 
         check_model(model)
@@ -85,6 +94,9 @@ class Peers(Alone):
         own = take_part(graph, part, self.rank, self.size, self.group)
         nodes = own.csr.nodes
         labels = Data(**{name: data[name][nodes] for name in ("y", "train_mask", "val_mask", "test_mask")})
+        entries = None if x.layout == torch.strided else x.crow_indices()[nodes].long()
+        self._places.close()
+        self._places.enter_context(placed(Places(nodes, entries)))
         return take_rows(x, nodes), labels, own
 
     def agree(self, value: bool) -> bool:
@@ -162,16 +174,9 @@ def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[Al
         raise ValueError(
             f"torchrun started {size} processes, which would all do the same: say --partition metis to cut the graph among them."
         )
-    with talking_to_start(timeout):
-        yield Peers(PARTITIONS[partition])
-
-
-@contextmanager
-def talking_to_start(timeout: float) -> Iterator[None]:
-    """Join the processes that ``torchrun`` started, on the CPU."""
-    options: dict[str, Any] = {"timeout": timedelta(seconds=timeout)}
-    dist.init_process_group("gloo", **options)
+    dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))  # datasets are loaded to the CPU
     try:
-        yield
+        with Peers(PARTITIONS[partition]) as peers:
+            yield peers
     finally:
         dist.destroy_process_group()

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from numba import carray, cfunc, njit
 from torch import Tensor
 
+from eamp.ops import part
 from eamp.ops.memory import large_empty_like
 from eamp.ops.threads import draw_ticket, pointer, run
 
@@ -39,6 +40,10 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
         raise ValueError(f"the probability of dropping an element must lie between 0 and 1, but is {p}.")
     if not training or p == 0:
         return x
+    if part.places is not None and x.device.type == "cpu" and p < 1:
+        from eamp.ops.placed_dropout import dropout_of_rows  # which is made of this
+
+        return dropout_of_rows(x, p, part.places)
     if x.layout == torch.sparse_csr:  # what is zero stays so, dropped or not
         return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), dropout(x.values(), p), x.shape, check_invariants=False)
     if p == 1 or x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):

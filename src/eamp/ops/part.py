@@ -7,12 +7,17 @@ derivative, once what came out for the rows of a halo is sent home and added up,
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
 
 from eamp.graph import CSR, GraphError
+
+if TYPE_CHECKING:
+    from eamp.ops.placed_dropout import Places
+
+places: Places | None = None  # of the rows that dropout sees; set by :func:`eamp.ops.placed_dropout.placed`
 
 
 class Exchange(Protocol):
