@@ -64,6 +64,16 @@ def test_the_step_slows_smoothing_down() -> None:
     torch.testing.assert_close(model(X, GRAPH), decoded(model, x))
 
 
+def test_a_budget_of_hops_is_the_same_at_any_depth() -> None:
+    """Many small steps of a walk end where few large ones do: both come near exp(-t (I - Â))."""
+    entropy = {**STEP, "weight": {"schedule": "hops", "of": 3}, "temperature": 1e9}
+    shallow, deep, deeper = (network(layers, linear=True, entropy=entropy)(X, GRAPH) for layers in (3, 300, 1000))
+    torch.testing.assert_close(deep, deeper, rtol=0.05, atol=0.005)
+    bare = network(3, linear=True)(X, GRAPH)
+    torch.testing.assert_close(shallow, bare)
+    assert not torch.allclose(deep, network(300, linear=True)(X, GRAPH), rtol=0.05, atol=0.005)
+
+
 def test_shared_layers_are_one_layer() -> None:
     shared = network(weights="glorot", shared=True, entropy=STEP)
     assert sum(p.numel() for p in shared.parameters()) == sum(p.numel() for p in network(1, weights="glorot").parameters())

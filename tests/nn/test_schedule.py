@@ -30,6 +30,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     "feedback": {"schedule": "feedback", "lowest": 0, "highest": 5},
     "feedback of entropy per node": {"schedule": "feedback", "lowest": 0, "highest": 5, "measure": "entropy", "per": "node"},
     "gain": {"schedule": "gain", "of": 1.3},
+    "hops": {"schedule": "hops", "of": 0.3},
     "cap": {"schedule": "cap", "of": 3.0, "fraction": 0.3},
     "cap per graph": {"schedule": "cap", "of": 3.0, "fraction": 0.3, "reach": "neighbours", "per": "graph"},
     "ramp of gains": {"schedule": "gain", "of": {"schedule": "ramp", "start": 0.5, "end": 1.5}},
@@ -346,7 +347,7 @@ def test_a_users_function_goes_alone_or_inside() -> None:
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ({"schedule": "rampe", "start": 1}, "one of ramp, feedback, gain, cap, .* but is {'schedule': 'rampe'"),
+        ({"schedule": "rampe", "start": 1}, "one of ramp, feedback, gain, hops, cap, .* but is {'schedule': 'rampe'"),
         ({"of": 1}, "one of ramp, feedback, gain, cap"),
         ({"schedule": "ramp", "start": 1}, "'ramp' needs end beside start"),
         ({"schedule": "gain", "off": 1}, "'gain' takes of, not off"),

@@ -15,7 +15,7 @@ from eamp.nn.pairnorm import PairNormGCN
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.propagation import GCNConv
 from eamp.nn.residual_gcn import ResidualGCN
-from eamp.nn.schedule import Cap, Feedback, Gain, Ramp
+from eamp.nn.schedule import Cap, Feedback, Gain, Hops, Ramp
 from eamp.nn.threshold import collapse_threshold
 from eamp.nn.wrapping import unwrap, wrap
 
@@ -34,6 +34,7 @@ __all__ = [
     "GCNConv",
     "GCNIIConv",
     "Gain",
+    "Hops",
     "LinearPropagation",
     "NoisyNodes",
     "PairNormGCN",

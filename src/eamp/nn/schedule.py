@@ -1,4 +1,4 @@
-"""The entropy step's weight λ as a function of depth and of the embedding's state: a ramp, a feedback, a unit, a cap."""
+"""The entropy step's weight λ as a function of depth and of the embedding's state: a ramp, a feedback, a unit, a budget, a cap."""
 
 from __future__ import annotations
 
@@ -70,10 +70,7 @@ class Ramp(Schedule):
     def at(self, position: Position | None) -> float:
         """λ at a position."""
         if position is None:
-            raise ValueError(
-                f"{self!r} has to know the layer's number and has none: eamp.wrap and the models of eamp.nn number their layers, "
-                "eamp.nn.number_layers(model) those of your own model."
-            )
+            raise ValueError(missing_number(self))
         way = (position.layer - 1) / max(position.layers - 1, 1)
         if self.curve == "geometric":
             return math.exp((1 - way) * math.log(self.start) + way * math.log(self.end))
@@ -176,6 +173,38 @@ class Gain(Schedule):
 
 
 @dataclass(frozen=True)
+class Hops(Schedule):
+    r"""λ with which all *L* entropy-aware layers together smooth as much as ``of`` bare ones do: the gain
+    :math:`g = 1 - \texttt{of} / L` (see :class:`Gain`), and 0 in a network of fewer layers.
+
+    So the number of layers no longer says how far a node sees, and the same setting serves at any depth. That is exact for
+    ``normalization="sym"``, ``placement="input"``, weights that leave the embedding as it is, and energies far below the temperature.
+    Layers know their number as for :class:`Ramp`.
+
+    Args:
+        of: number of bare layers, above 0.
+
+    Example:
+        >>> import torch, eamp
+        >>> from eamp.nn import DeepGCN
+        >>> entropy = {"weight": {"schedule": "hops", "of": 6}, "temperature": 1.0, "normalization": "sym", "scale_free": True}
+        >>> model = DeepGCN(16, 64, 7, num_layers=64, entropy=entropy)
+        >>> model = DeepGCN(16, 64, 7, num_layers=1000, entropy=entropy, shared=True, checkpoint=True)
+    """
+
+    of: float
+
+    def __post_init__(self) -> None:
+        check_number(self, "of", above=0)
+
+    def __call__(self, state: LayerState) -> float | Tensor:
+        """The gain of the layer, in units of the threshold."""
+        if state.position is None:
+            raise ValueError(missing_number(self))
+        return Gain(max(0.0, 1 - self.of / state.position.layers))(state)
+
+
+@dataclass(frozen=True)
 class Cap(Schedule):
     r"""λ, but no more than a bounded move of every node allows.
 
@@ -231,7 +260,7 @@ class Cap(Schedule):
         return weight / (weight.abs() * rate / self.fraction).clamp(min=1)
 
 
-SCHEDULES: dict[str, type[Schedule]] = {"ramp": Ramp, "feedback": Feedback, "gain": Gain, "cap": Cap}
+SCHEDULES: dict[str, type[Schedule]] = {"ramp": Ramp, "feedback": Feedback, "gain": Gain, "hops": Hops, "cap": Cap}
 
 
 # --- From plain data, and checks --------------------------------------------------------------------------------------
@@ -287,6 +316,13 @@ def evaluate(weight: Weight, state: LayerState) -> float | Tensor:
     if callable(weight):
         return weight(state.energy, state.temperature)
     return weight
+
+
+def missing_number(schedule: Schedule) -> str:
+    return (
+        f"{schedule!r} has to know the layer's number and has none: eamp.wrap and the models of eamp.nn number their layers, "
+        "eamp.nn.number_layers(model) those of your own model."
+    )
 
 
 def check_number(schedule: Schedule, name: str, above: float = -math.inf, least: float = -math.inf) -> None:
