@@ -348,7 +348,7 @@ def test_a_users_function_goes_alone_or_inside() -> None:
     ("weight", "message"),
     [
         ({"schedule": "rampe", "start": 1}, "one of ramp, feedback, gain, hops, cap, .* but is {'schedule': 'rampe'"),
-        ({"of": 1}, "one of ramp, feedback, gain, cap"),
+        ({"of": 1}, "one of ramp, feedback, gain, hops, cap"),
         ({"schedule": "ramp", "start": 1}, "'ramp' needs end beside start"),
         ({"schedule": "gain", "off": 1}, "'gain' takes of, not off"),
         ({"schedule": "gain", "of": {"schedule": "ramp", "start": "a", "end": 1}}, "Ramp's start must be a finite number, but is 'a'"),
