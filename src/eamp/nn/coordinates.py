@@ -30,10 +30,6 @@ class Coordinates(NamedTuple):
         """``x`` in these coordinates."""
         return x if self.inward is None else x * self.inward
 
-    def returned(self, step: Tensor) -> Tensor:
-        """A step from these coordinates."""
-        return step if self.outward is None else step * self.outward
-
 
 def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, normalization: Normalization, scale_free: bool) -> Coordinates:
     r"""The coordinates of an embedding.
@@ -68,7 +64,7 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
 
 def graph_scale(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
     """The root mean square of every graph's features, one number or ``[n, 1]``."""
-    squares = x.square().mean(1)
+    squares = torch.linalg.vector_norm(x, dim=1).square() / x.size(1)
     if batch is None:
         mean = ops.node_mean(squares, csr)
     else:

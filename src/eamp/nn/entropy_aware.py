@@ -172,16 +172,18 @@ class EntropyAware(Module):
         temperature = self._temperature(at, csr)
         factor = 1.0 if callable(self.weight) or isinstance(self.weight, Tensor) else self.weight
         step, energy = entropy_step(at, csr, temperature, variant, normalize, batch, num_graphs, factor)
+        scale = view.outward
         if callable(self.weight):
             how = (symmetrize, csr, batch, num_graphs, variant, normalize, normalization, view.mobility)
             weight = evaluate(self.weight, LayerState(position, at, energy, temperature, adjacency, *how))
             if isinstance(weight, Tensor):
                 weight = (weight.unsqueeze(1) if weight.dim() == 1 else weight).to(step.dtype)
-            step = weight * step
+            scale = weight if scale is None else weight * scale
         elif isinstance(self.weight, Tensor):
-            step = self.weight * step
-        step = view.returned(step)
-        return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
+            scale = self.weight if scale is None else self.weight * scale
+        if scale is None:
+            return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
+        return torch.addcmul(out, step, scale) if isinstance(scale, Tensor) else torch.add(out, step, alpha=scale)
 
     def _temperature(self, at: Tensor, csr: CSR) -> float | Tensor:
         if self.log_temperature is not None:
