@@ -188,3 +188,22 @@ def trained(
         result = train(model, data, rules, peers=peers, checkpoint=path, checkpoint_every=every, on_epoch=after)
     parameters = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
     return [tuple(row) for row in result.history], parameters.tolist(), result.energy + result.final_energy
+
+
+def measured_bytes(settings: dict[str, Any]) -> tuple[int, int]:
+    """Bytes that this process receives at its halo in a step of training, and how many rows the halo has."""
+    settings = dict(settings)
+    data = eamp.data.load("csbm:nodes=60,features=6,classes=3")
+    part = own_part(eamp.Graph(data.edge_index, 60))
+    model = MODELS[settings.pop("model")](6, 8, 3, 3, **settings)
+    seen: list[int] = []
+    transport, received = part.csr.exchange.transport, part.csr.exchange.routes.received
+
+    def counting(rows: torch.Tensor, sends: list[int], receives: list[int]) -> torch.Tensor:
+        arrived: torch.Tensor = transport(rows, sends, receives)
+        seen.append((arrived if receives is received else rows).nbytes)  # the rows of the halo, on their way here or back
+        return arrived
+
+    part.csr.exchange.transport = counting
+    model(data.x[part.csr.nodes], part).sum().backward()
+    return sum(seen), part.halo_size
