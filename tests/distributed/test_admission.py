@@ -28,6 +28,7 @@ ADMITTED: list[dict[str, Any]] = [
     {"model": "pairnorm"},
     {"model": "pairnorm", "scale_individually": True},
     {"model": "residual-gcn"},
+    {"model": "deep-gcn", "entropy": {"weight": {"schedule": "hops", "of": 2}, "temperature": 1.0, "normalization": "sym"}},
 ]
 
 
@@ -62,8 +63,14 @@ def test_layers_of_which_nothing_is_known_are_not(layer: torch.nn.Module) -> Non
         check_model(Sequential(layer))
 
 
+def own(energy: torch.Tensor, temperature: float | torch.Tensor) -> torch.Tensor:
+    return energy.mean()
+
+
 def test_weights_and_temperatures_that_look_at_a_part_alone_are_not() -> None:
     with pytest.raises(eamp.GraphError, match=r"temperature='auto', as convs\.0 has it"):
         check_model(eamp.nn.GCN(3, 4, 2, 1, entropy={"temperature": "auto"}))
     with pytest.raises(eamp.GraphError, match=r"function of your own as the weight of convs\.0"):
-        check_model(eamp.nn.GCN(3, 4, 2, 1, entropy={"weight": lambda energy, temperature: energy.mean()}))
+        check_model(eamp.nn.GCN(3, 4, 2, 1, entropy={"weight": own}))
+    with pytest.raises(eamp.GraphError, match=r"function of your own as the weight of convs\.0"):
+        check_model(eamp.nn.GCN(3, 4, 2, 1, entropy={"weight": {"schedule": "cap", "of": own, "fraction": 1.0}}))

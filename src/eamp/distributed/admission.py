@@ -15,7 +15,7 @@ from eamp.nn.linear_propagation import LinearPropagation, PropagationStep
 from eamp.nn.pairnorm import PairNormGCN
 from eamp.nn.propagation import GCNConv
 from eamp.nn.residual_gcn import ResidualGCN
-from eamp.nn.schedule import Schedule
+from eamp.nn.schedule import SCHEDULES, Weight
 from eamp.ops.part import not_for_parts
 
 ROW_BY_ROW = (Linear, LazyLinear, LayerNorm, ReLU, ELU, GELU, LeakyReLU, Tanh, Dropout, Identity, Sequential, ModuleList, MLP)
@@ -48,5 +48,12 @@ def check_entropy(name: str, layer: EntropyAware) -> None:
     weight = layer.options["weight"]
     if layer.options["temperature"] == "auto":
         raise not_for_parts(f"temperature='auto', as {name} has it,")
-    if callable(weight) and not isinstance(weight, Schedule) and not getattr(weight, "runs_on_parts", False):
+    if not known_weight(weight):
         raise not_for_parts(f"a function of your own as the weight of {name}")
+
+
+def known_weight(weight: Weight) -> bool:
+    """Whether a weight is a number, or one of our schedules of such weights, or says that it runs on parts."""
+    if not callable(weight) or getattr(weight, "runs_on_parts", False):
+        return True
+    return type(weight) in SCHEDULES.values() and all(known_weight(inner) for inner in vars(weight).values())

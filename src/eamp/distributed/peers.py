@@ -73,6 +73,7 @@ class Peers(Alone):
         self.partition, self.group = partition, group
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
         self.leads = self.rank == 0
+        self.device = torch.device("cuda" if dist.get_backend(group) == "nccl" else "cpu")  # NCCL moves nothing else
         self._places = ExitStack()  # what dropout knows of this process' rows
 
     def __enter__(self) -> Peers:
@@ -87,10 +88,8 @@ class Peers(Alone):
 
         check_model(model)
         part = self.partition(graph, self.size) if self.leads else torch.empty(graph.num_nodes, dtype=torch.long)
-        part = part.to(graph.device)
-        with talking():
-            for tensor in (part, *model.state_dict().values()):
-                dist.broadcast(tensor, 0, self.group)
+        for tensor in (part, *model.state_dict().values()):
+            self._take_from_leader(tensor)
         own = take_part(graph, part, self.rank, self.size, self.group)
         nodes = own.csr.nodes
         labels = Data(**{name: data[name][nodes] for name in ("y", "train_mask", "val_mask", "test_mask")})
@@ -137,18 +136,24 @@ class Peers(Alone):
             yield None
             return
         buffer = torch.frombuffer(bytearray(contents), dtype=torch.uint8) if self.leads else torch.empty(size, dtype=torch.uint8)
-        with talking():
-            dist.broadcast(buffer, 0, self.group)
+        self._take_from_leader(buffer)
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder, "checkpoint")
             copy.write_bytes(buffer.numpy().tobytes())
             yield copy
 
     def _sum(self, values: Tensor) -> Tensor:
-        summed = values.detach().clone()
+        summed = values.detach().to(self.device, copy=True)
         with talking():
             dist.all_reduce(summed, group=self.group)
-        return summed
+        return summed.to(values.device)
+
+    def _take_from_leader(self, values: Tensor) -> None:
+        """Overwrite ``values`` with those of process 0."""
+        sent = values.detach().to(self.device, copy=True)
+        with talking():
+            dist.broadcast(sent, 0, self.group)
+        values.copy_(sent)
 
 
 @contextmanager
