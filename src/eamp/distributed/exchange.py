@@ -56,12 +56,12 @@ class Wire:
 
     def halo(self, x: Tensor) -> Tensor:
         """The rows of ``x`` at the halo."""
-        out: Tensor = Fetch.apply(x, self)
+        out: Tensor = Fetch.apply(x, self)  # type: ignore[no-untyped-call]  # torch leaves it untyped
         return out
 
     def total(self, x: Tensor) -> Tensor:
         """The sum of all processes' ``x``."""
-        out: Tensor = Total.apply(x, self.group)
+        out: Tensor = Total.apply(x, self.group)  # type: ignore[no-untyped-call]  # torch leaves it untyped
         return out
 
     def largest(self, x: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ class Fetch(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """Home again."""
-        return Return.apply(grad, ctx.wire, ctx.core), None
+        return Return.apply(grad, ctx.wire, ctx.core), None  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
 
 class Return(torch.autograd.Function):
@@ -107,7 +107,7 @@ class Return(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         """Out again."""
-        return Fetch.apply(grad, ctx.wire), None, None
+        return Fetch.apply(grad, ctx.wire), None, None  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
 
 class Total(torch.autograd.Function):
@@ -124,4 +124,4 @@ class Total(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """The sum of all processes' derivatives."""
-        return Total.apply(grad, ctx.group), None
+        return Total.apply(grad, ctx.group), None  # type: ignore[no-untyped-call]  # torch leaves it untyped

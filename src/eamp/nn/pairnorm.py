@@ -82,10 +82,10 @@ class PairNormGCN(Module):
         """Logits of every node."""
         graph = graph_once(edge_index, x)
         batch, num_graphs = (graph.batch, graph.num_graphs) if isinstance(graph, Graph) else (None, 1)
-        parted = isinstance(graph, Graph) and isinstance(graph.csr, PartCSR)
+        csr = graph.csr if isinstance(graph, Graph) else None
         for conv in self.convs:
             x = conv(dropout(x, self.dropout, self.training), graph)
-            x = (pair_norm_of_part(x, graph.csr, self.norm) if parted else self.norm(x, batch, num_graphs)).relu()
+            x = (pair_norm_of_part(x, csr, self.norm) if isinstance(csr, PartCSR) else self.norm(x, batch, num_graphs)).relu()
         return self.output(dropout(x, self.dropout, self.training), graph)
 
 

@@ -58,8 +58,8 @@ def weighted_differences(
 ) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), shape of ``x``; plus W(r, y) in the same pass where they are given."""
     if isinstance(csr, PartCSR):
-        second = (None if values is None else csr.with_halo(values) for values in (r, y))
-        return weighted_differences(csr.with_halo(q), csr.with_halo(x), csr.local, *second, backend)[: x.size(0)]
+        r, y = (None if values is None else csr.with_halo(values) for values in (r, y))
+        return weighted_differences(csr.with_halo(q), csr.with_halo(x), csr.local, r, y, backend)[: x.size(0)]
     return _weighted(q, x, r, y, *csr[:4], backend or choose(x.device))
 
 
