@@ -26,7 +26,7 @@ from eamp.distributed.peers import Alone, Peers
 from eamp.nn.models import MODELS
 from eamp.training import PROTOCOLS, Epoch, train
 
-TIMEOUT = timedelta(seconds=60)
+TIMEOUT = timedelta(seconds=300)  # a lost process is noticed at once; this is for a machine that is busy
 
 
 def together(processes: int, job: Callable[..., Any], *arguments: Any) -> list[Any]:

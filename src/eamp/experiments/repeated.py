@@ -25,6 +25,7 @@ def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: b
         data = load_graph(one.data, one.normalize_features)
         results.append(train(one.build(), data, one.rules, seed=seed, checkpoint=checkpoint, progress=progress, peers=peers))
         if output is not None and peers.leads:
+            output.mkdir(parents=True, exist_ok=True)  # a short run has not saved anything yet
             (output / f"seed_{seed}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
     return results
 
