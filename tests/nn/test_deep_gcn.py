@@ -17,7 +17,7 @@ STEP: dict[str, Any] = {"weight": {"schedule": "gain", "of": 0.8}, "temperature"
 
 def network(num_layers: int = 6, **options: Any) -> DeepGCN:
     torch.manual_seed(0)
-    return DeepGCN(5, 8, 3, num_layers, **options)
+    return DeepGCN(5, 8, 3, num_layers, **{"weights": "identity", "initial_residual": 0.0, **options})
 
 
 def decoded(model: DeepGCN, x: Tensor) -> Tensor:
@@ -120,6 +120,17 @@ def test_checkpointing_keeps_little() -> None:
     assert kept(256, checkpoint=False) > 256
     assert kept(256, checkpoint=True) <= 20
     assert kept(1000, checkpoint=True) <= 20
+
+
+def test_left_as_it_is_it_propagates_with_an_initial_residual() -> None:
+    torch.manual_seed(0)
+    model = DeepGCN(5, 8, 3, 6, dropout=0.4)
+    assert all(conv.weight is None and conv.dropout == 0.4 for conv in model.convs)
+    model.eval()
+    x = x_0 = model.encoder(X).relu()
+    for _ in range(6):
+        x = 0.9 * gcn_propagate(x, GRAPH) + 0.1 * x_0
+    torch.testing.assert_close(model(X, GRAPH), decoded(model, x))
 
 
 def test_what_it_cannot_be_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""A family of deep graph networks: the entropic GCN, and one ingredient after the other that lets it be deep."""
+"""A family of deep graph networks: from the plain GCN, one ingredient after the other that lets it be deep."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class DeepConv(MessagePassingLayer):
         channels: int,
         layer: int,
         layers: int,
-        weights: Weights = "identity",
-        initial_residual: float = 0.0,
+        weights: Weights = "none",
+        initial_residual: float = 0.1,
         theta: float = 0.5,
         dropout: float = 0.0,
     ) -> None:
@@ -104,7 +104,8 @@ class DeepConv(MessagePassingLayer):
 
 
 class DeepGCN(Module):
-    r"""A linear encoder, *L* layers, a linear decoder.
+    r"""A linear encoder, *L* layers, a linear decoder. Left as it is, a network to begin with: features propagate, the encoder's output is
+    mixed into every layer, and nothing is learnt in between. Its options lead from there to the plain GCN, one ingredient after the other.
 
     .. math::
         \mathbf{X}' = \mathrm{ReLU}(\mathrm{DeepConv}(\mathbf{X}) + \lambda T \nabla S(\mathbf{X}))
@@ -116,7 +117,7 @@ class DeepGCN(Module):
         num_layers: *L*, all of them hidden.
         dropout: probability of dropping an input feature and one before the decoder.
         entropy: arguments of :class:`eamp.EntropyAware` for every layer; the step is taken at a layer's input unless they say otherwise.
-        layer_dropout: probability of dropping a feature before every layer.
+        layer_dropout: probability of dropping a feature before every layer; ``dropout`` when left out.
         weights: how a layer transforms; see :class:`DeepConv`.
         initial_residual: :math:`\alpha`, how much of the encoder's output every layer takes in.
         theta: of ``weights="mapping"``.
@@ -134,8 +135,8 @@ class DeepGCN(Module):
 
     Example:
         >>> import torch
-        >>> entropy = dict(weight={"schedule": "gain", "of": 0.9}, temperature=1.0, normalization="sym", scale_free=True)
-        >>> model = DeepGCN(16, 64, 7, num_layers=256, entropy=entropy, shared=True, checkpoint=True)
+        >>> entropy = dict(weight={"schedule": "gain", "of": 0.3}, temperature=100.0, normalization="sym", scale_free=True)
+        >>> model = DeepGCN(16, 64, 7, num_layers=256, dropout=0.6, entropy=entropy, checkpoint=True)
         >>> model(torch.randn(3, 16), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
         torch.Size([3, 7])
     """
@@ -151,9 +152,9 @@ class DeepGCN(Module):
         *,
         dropout: float = 0.0,
         entropy: Entropy = None,
-        layer_dropout: float = 0.0,
-        weights: Weights = "identity",
-        initial_residual: float = 0.0,
+        layer_dropout: float | None = None,
+        weights: Weights = "none",
+        initial_residual: float = 0.1,
         theta: float = 0.5,
         residual: bool = False,
         shared: bool = False,
@@ -162,10 +163,13 @@ class DeepGCN(Module):
     ) -> None:
         super().__init__()
         self.num_layers, self.dropout, self.residual, self.linear, self.checkpoint = num_layers, dropout, residual, linear, checkpoint
+        layer_dropout = dropout if layer_dropout is None else layer_dropout
         self.encoder = Linear(in_channels, hidden_channels)
         entropy = None if entropy is None else {"placement": "input", **entropy}
         layers = (
-            DeepConv(hidden_channels, layer, num_layers, weights, initial_residual, theta, layer_dropout)
+            DeepConv(
+                hidden_channels, layer, num_layers, weights, initial_residual, theta, dropout if layer_dropout is None else layer_dropout
+            )
             for layer in range(1, 2 if shared else num_layers + 1)
         )
         self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))

@@ -74,6 +74,22 @@ def noisy(
     return NoisyNodes(inner, out_channels, noise=noise, weight=noise_weight)
 
 
+def entropic_deep(*sizes: int, entropy: Entropy = None, **options: Any) -> Module:
+    """:class:`DeepGCN`, by default with a step of gain 0.3 in the propagation's own energy, far below the temperature.
+
+    Nothing in that depends on depth, width or graph (docs/depth.md).
+
+    Example:
+        >>> entropic_deep(16, 64, 7, 1000, dropout=0.6, checkpoint=True).convs[0]
+        EntropyAware(
+          weight=Gain(of=0.3), temperature=100.0, placement='input', normalization='sym', scale_free=True
+          (conv): DeepConv(64, weights='none', initial_residual=0.1)
+        )
+    """
+    step = {"weight": {"schedule": "gain", "of": 0.3}, "temperature": 100.0, "normalization": "sym", "scale_free": True}
+    return DeepGCN(*sizes, entropy=step if entropy is None else entropy, **options)
+
+
 def grand(*sizes: int, **options: Any) -> Module:
     """:class:`eamp.diffusion.GRAND`, which is built on this package and so cannot be imported before it."""
     from eamp.diffusion import GRAND
@@ -90,6 +106,7 @@ MODELS: dict[str, Callable[..., Module]] = {
     "gcnii": GCNII,
     "entropic-gcnii": partial(with_entropy, GCNII),
     "deep-gcn": DeepGCN,
+    "entropic-deep-gcn": entropic_deep,
     "residual-gcn": ResidualGCN,
     "linear": LinearPropagation,
     "noisy-gcn": partial(noisy, GCN),

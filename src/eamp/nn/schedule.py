@@ -187,9 +187,10 @@ class Hops(Schedule):
     Example:
         >>> import torch, eamp
         >>> from eamp.nn import DeepGCN
-        >>> entropy = {"weight": {"schedule": "hops", "of": 6}, "temperature": 1.0, "normalization": "sym", "scale_free": True}
-        >>> model = DeepGCN(16, 64, 7, num_layers=64, entropy=entropy)
-        >>> model = DeepGCN(16, 64, 7, num_layers=1000, entropy=entropy, shared=True, checkpoint=True)
+        >>> entropy = {"weight": {"schedule": "hops", "of": 6}, "temperature": 100.0, "normalization": "sym", "scale_free": True}
+        >>> plain = {"weights": "identity", "initial_residual": 0.0, "entropy": entropy}
+        >>> model = DeepGCN(16, 64, 7, num_layers=64, **plain)
+        >>> model = DeepGCN(16, 64, 7, num_layers=1000, **plain, shared=True, checkpoint=True)
     """
 
     of: float
