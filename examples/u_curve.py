@@ -38,6 +38,7 @@ from eamp.training import Epoch, train
 
 EPOCHS = (0, 10, 100)  # of training, after which the layers are measured
 COLOURS = ("#7c8593", "#d55e00", "#2b7bba")
+FLOOR = 1e-24  # lines of a logarithmic chart end below, lest the vanished leave no room for the rest
 COLUMNS = ["network", "epoch", "layer", "measure", "value"]
 
 
@@ -153,9 +154,11 @@ def run(cells: list[Cell], epochs: tuple[int, ...], folder: Path) -> None:
     layers, accuracies = folder / "layers.csv", folder / "accuracies.csv"
     done = set(pd.read_csv(accuracies)["cell"]) if accuracies.exists() else set()
     waiting = [cell for cell in cells if cell.key not in done]
-    if layers.exists():  # what was half written when the last run was stopped
-        kept = pd.read_csv(layers)
-        kept[~kept["network"].isin([cell.name for cell in waiting])].to_csv(layers, index=False)
+    if layers.exists():
+        known = pd.read_csv(layers, dtype=str)
+        stale = known["network"].isin([cell.name for cell in waiting])
+        if stale.any():  # half written when the last run was stopped, or trained otherwise
+            known[~stale].to_csv(layers, index=False)
     for cell in (bar := tqdm(waiting, disable=None)):
         bar.set_description(cell.name)
         rows, found = study(cell, epochs)
@@ -172,17 +175,16 @@ def chart(table: pd.DataFrame, measure: str) -> Figure:
     part = part.assign(name=part["epoch"].map(when))
     legend = {when(epoch): Look(colour, "stroke", (1, 0), True) for epoch, colour in zip(sorted(set(table["epoch"])), COLOURS, strict=True)}
     colour = alt.Color("name:N", scale=alt.Scale(domain=list(legend), range=[look.colour for look in legend.values()]))
-    lanes: list[alt.Chart] = []
     if logarithmic(part["value"]):
-        axis = Decades(part["value"].tolist())
-        part, y, lanes = part.assign(value=part["value"].map(axis.place)), axis.axis("value", ""), axis.lane("")
+        part = part[part["value"] > FLOOR]
+        y = Decades(part["value"].tolist()).axis("value", "")
     else:
         y = alt.Y("value:Q", title="", scale=alt.Scale(domain=[0, part["value"].max()], nice=True))
     x = alt.X("layer:Q", title="layer", scale=alt.Scale(domain=[1, int(table["layer"].max())], nice=False), axis=alt.Axis(tickMinStep=1))
     panels = []
     for name in dict.fromkeys(table["network"]):
         lines = alt.Chart(part[part["network"] == name][["layer", "value", "name"]]).mark_line(strokeWidth=2, clip=True)
-        panels.append(Panel(name, alt.layer(*lanes, lines.encode(x=x, y=y, color=colour)), width=190, height=170))
+        panels.append(Panel(name, lines.encode(x=x, y=y, color=colour), width=190, height=170))
     return Figure(measure, TITLES[measure], "", tuple(panels), legend, columns=5)
 
 
