@@ -172,7 +172,7 @@ class EntropyAware(Module):
         temperature = self._temperature(at, csr)
         factor = 1.0 if callable(self.weight) or isinstance(self.weight, Tensor) else self.weight
         step, energy = entropy_step(at, csr, temperature, variant, normalize, batch, num_graphs, factor)
-        scale = view.outward
+        scale: float | Tensor | None = view.outward
         if callable(self.weight):
             how = (symmetrize, csr, batch, num_graphs, variant, normalize, normalization, view.mobility)
             weight = evaluate(self.weight, LayerState(position, at, energy, temperature, adjacency, *how))
