@@ -51,16 +51,17 @@ def networks(data: str, depth: int, epochs: int) -> list[Cell]:
     plain = Cell("gcn", data, depth, "GCN", changes=changes)
     as_published = {"weight": 1.0, "temperature": 10.0, "variant": "paper", "detach": False}
     deep = Cell("deep-gcn", data, depth, changes=changes)
+    bare = {"initial_residual": 0.0}
     gcnii = {"weights": "mapping", "initial_residual": 0.1}
     return [
         plain,
         replace(plain, name="GCN, lr .001, no decay", changes={**changes, "learning_rate": 1e-3, "weight_decay": 0.0}),
         replace(plain, name="GCN + step, λ = 1, T = 10", entropy=as_published),
-        replace(deep, name="Glorot", options={"weights": "glorot"}),
-        replace(deep, name="Orthogonal", options={"weights": "orthogonal"}),
-        replace(deep, name="Identity", options={"weights": "identity"}),
-        replace(deep, name="Identity + step, g = .9", options={"weights": "identity"}, entropy=step(0.9)),
-        replace(deep, name="Identity + step, differentiated", options={"weights": "identity"}, entropy=step(0.9, detach=False)),
+        replace(deep, name="Glorot", options={"weights": "glorot", **bare}),
+        replace(deep, name="Orthogonal", options={"weights": "orthogonal", **bare}),
+        replace(deep, name="Identity", options={"weights": "identity", **bare}),
+        replace(deep, name="Identity + step, g = .9", options={"weights": "identity", **bare}, entropy=step(0.9)),
+        replace(deep, name="Identity + step, differentiated", options={"weights": "identity", **bare}, entropy=step(0.9, detach=False)),
         replace(deep, name="GCNII", options=gcnii),
         replace(deep, name="GCNII + step, g = .3", options=gcnii, entropy=step(0.3)),
     ]

@@ -31,7 +31,10 @@ from eamp.report.colours import PULL, PUSH
 from eamp.report.figure import Figure, Panel
 from eamp.report.theme import ink
 
-NETWORKS = {"Identity": "deep-gcn", "GCN": "gcn"}  # DeepGCN's layers begin as the identity
+NETWORKS: dict[str, dict[str, Any]] = {
+    "Identity": {"model": "deep-gcn", "options": {"weights": "identity", "initial_residual": 0.0}},  # layers that begin as the identity
+    "GCN": {"model": "gcn"},
+}
 STEPS = [(gain, temperature) for gain in (0.5, 0.9) for temperature in (1.0, 1e6)]
 MAIN_STEP = (0.9, 1.0)  # the one on the map, chosen beforehand
 DEGREE, LABEL_RATE = 3.0, 0.1  # where nothing else is said
@@ -78,7 +81,7 @@ class Run(NamedTuple):
             "scale_free": True,
         }
         entropy = step if self.gain else None
-        return Cell(NETWORKS[self.network], data, depth, width=16, entropy=entropy, changes=TRAINING, seed=self.seed)
+        return Cell(**NETWORKS[self.network], data=data, depth=depth, width=16, entropy=entropy, changes=TRAINING, seed=self.seed)
 
 
 POINT = [*Point._fields]
