@@ -125,7 +125,7 @@ def train(
         checkpoint_every: epochs between two checkpoints.
         progress: show a progress bar.
         on_epoch: called with every epoch's number and figures, say to prune a search by raising an exception.
-        peers: the other processes among which the graph is spread, as :class:`eamp.distributed.Peers`; all call this with the same.
+        peers: the other processes among which the graph is spread, as :class:`eamp.distributed.peers.Peers`; all call this with the same.
 
     Example:
         >>> import torch, eamp

@@ -37,9 +37,9 @@ def together(processes: int, job: Callable[..., Any], *arguments: Any) -> list[A
 
 
 def context() -> Any:
-    """A server that has imported everything once forks the processes."""
+    """A server that has imported once what is heavy forks the processes. It looks for installed modules alone, not for this one."""
     found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["distributed.jobs"])
+    found.set_forkserver_preload(["eamp.training", "eamp.distributed.admission", "eamp.ops.numba_cpu", "eamp.data.synthetic", "pymetis"])
     return found
 
 
