@@ -186,7 +186,7 @@ def step_name(gain: float, temperature: float) -> str:
 # --- The rule ---------------------------------------------------------------------------------------------------------
 
 SEEN = ("label_homophily", "feature_similarity", "depth", "degree")
-WORTH = 0.2  # points of accuracy that a further condition must bring
+ENOUGH = {"gain": 0.2, "hits": 0.05}  # what a further condition must bring: points of accuracy, share of the points
 
 
 @dataclass(frozen=True)
@@ -206,13 +206,10 @@ class Rule:
         words = [f"{name.replace('_', ' ')} {'≤' if sign == '<=' else sign} {at:.2g}" for name, sign, at in self.conditions]
         return f" {self.join} ".join(words) or {"and": "always", "or": "never"}[self.join]
 
-    def worth(self, points: pd.DataFrame) -> float:
-        """Mean accuracy gained over the points by whoever follows it."""
-        return float(np.where(self(points), points["gained"], 0).mean())
-
-    def hits(self, points: pd.DataFrame) -> float:
-        """Share of the points where it says take the step and that gains, or leave it and that does not lose."""
-        return float((self(points) == (points["gained"] > 0)).mean())
+    def merits(self, points: pd.DataFrame) -> dict[str, float]:
+        """Mean accuracy gained by whoever follows it, and the share of the points where the gain has the sign that it says."""
+        take, gained = self(points), points["gained"].to_numpy()
+        return {"gain": float(np.where(take, gained, 0).mean()), "hits": float((take == (gained > 0)).mean())}
 
 
 def rules(points: pd.DataFrame) -> Iterator[list[Rule]]:
@@ -230,53 +227,55 @@ def thresholds(values: pd.Series) -> list[float]:
     return [float(at) for at in (between if len(between) <= 10 else between[np.linspace(0, len(between) - 1, 10).round().astype(int)])]
 
 
-def fit(points: pd.DataFrame) -> Rule:
-    """The rule that gains most here; one with more conditions only if it is worth it."""
+def fit(points: pd.DataFrame, merit: str) -> Rule:
+    """The rule of most merit here; one with more conditions only if they bring enough."""
     best = Rule((), "or")
     for family in rules(points):
-        candidate = max(family, key=lambda rule: rule.worth(points), default=best)
-        if candidate.worth(points) > best.worth(points) + WORTH:
+        candidate = max(family, key=lambda rule: rule.merits(points)[merit], default=best)
+        if candidate.merits(points)[merit] > best.merits(points)[merit] + ENOUGH[merit]:
             best = candidate
     return best
 
 
 def rule_text(points: pd.DataFrame) -> str:
-    """A rule per network and step, fitted on half of the points and tried on the others, as a Markdown table."""
+    """Rules for every network and step, fitted on half of the points and tried on the others, as a Markdown table."""
     places = points[POINT].drop_duplicates()
     fitted_on = places.sample(frac=0.5, random_state=0).assign(half="fit")
     lines = [
-        f"Fitted on {len(fitted_on)} of {len(places)} points, tried on the others. A hit: the mean gain at the point has the sign that the",
-        "rule says. Gains are means over the held-out points, in points of test accuracy.",
+        f"Fitted on {len(fitted_on)} of {len(places)} points, for the accuracy gained or for hits, and tried on the others. A hit: the",
+        "mean gain at the point has the sign that the rule says. Gains are means over the held-out points, in points of test accuracy.",
         "",
-        "| network | step | take it if | hits, fitted half | hits, held-out half | gain by the rule | if always | if always right |",
-        "|---|---|---|---|---|---|---|---|",
+        "| network | step | fitted for | take it if | hits, fitted | hits, held out | gain by the rule | if always | if always right |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for (network, gain, temperature), part in points.groupby(["network", "gain", "temperature"]):
         part = part.merge(fitted_on, on=POINT, how="left")
         seen, held_out = part[part["half"] == "fit"], part[part["half"].isna()]
-        rule = fit(seen)
-        hits = f"{rule.hits(seen):.0%} | {rule.hits(held_out):.0%}"
-        worths = f"{rule.worth(held_out):+.1f} | {held_out['gained'].mean():+.1f} | {held_out['gained'].clip(lower=0).mean():+.1f}"
-        lines.append(f"| {network} | {step_name(gain, temperature)} | {rule} | {hits} | {worths} |")
+        always, right = held_out["gained"].mean(), held_out["gained"].clip(lower=0).mean()
+        for merit in ENOUGH:
+            rule = fit(seen, merit)
+            before, then = rule.merits(seen), rule.merits(held_out)
+            found = f"{before['hits']:.0%} | {then['hits']:.0%} | {then['gain']:+.1f} | {always:+.1f} | {right:+.1f}"
+            lines.append(f"| {network} | {step_name(gain, temperature)} | {merit} | {rule} | {found} |")
     return "\n".join(lines) + "\n"
 
 
-def depth_text(points: pd.DataFrame) -> str:
-    """With the step beside the best of the bare depths: what is gained over a network that is simply less deep."""
-    chosen = points[(points["gain"] == MAIN_STEP[0]) & (points["temperature"] == MAIN_STEP[1])]
-    best = chosen.groupby(["network", "signal", "degree", "label_rate", "homophily"], as_index=False)[
-        ["bare_accuracy", "test_accuracy"]
-    ].max()
+def depth_text(runs: pd.DataFrame) -> str:
+    """Every step at its best depth beside the bare network at its own: what is gained over a network that is simply less deep."""
+    place, step = ["network", "signal", "degree", "label_rate", "homophily"], ["gain", "temperature"]
+    means = runs.groupby([*place, *step, "depth"], as_index=False)[["val_accuracy", "test_accuracy"]].mean()
+    best = means.loc[means.groupby([*place, *step])["val_accuracy"].idxmax()]
+    words = best.assign(
+        words=[f"{100 * accuracy:.1f} ({depth})" for accuracy, depth in zip(best["test_accuracy"], best["depth"], strict=True)]
+    )
+    table = words.pivot(index=place, columns=step, values="words").fillna("–")
     lines = [
-        f"Best mean test accuracy over the depths, without the step and with it ({step_name(*MAIN_STEP)}):",
+        "Mean test accuracy at the depth (in brackets) of highest mean validation accuracy; degree 0 is the features alone:",
         "",
-        "| network | signal | degree | label rate | homophily | without | with | difference |",
-        "|---|---|---|---|---|---|---|---|",
+        f"| {' | '.join(place).replace('_', ' ')} | without | {' | '.join(step_name(*one) for one in table.columns[1:])} |",
+        "|---" * (len(place) + table.shape[1]) + "|",
     ]
-    for row in best.itertuples():
-        bare, stepped = 100 * row.bare_accuracy, 100 * row.test_accuracy
-        place = f"{row.network} | {row.signal:g} | {row.degree:g} | {row.label_rate:g} | {row.homophily:g}"
-        lines.append(f"| {place} | {bare:.1f} | {stepped:.1f} | {stepped - bare:+.1f} |")
+    lines += [f"| {' | '.join(map(str, where))} | {' | '.join(row)} |" for where, row in zip(table.index, table.to_numpy(), strict=True)]
     return "\n".join(lines) + "\n"
 
 
@@ -290,15 +289,18 @@ def main() -> None:
     given.output.mkdir(parents=True, exist_ok=True)
     grid, seeds = (quick_grid(), 2) if given.quick else (full_grid(), given.seeds)
 
+    bare, each_seed = (0.0, 1.0), range(seeds)
     # Seeds outermost, so that a map that was stopped has all of its points.
-    runs = [
-        Run(point, seed, network, *step) for seed in range(seeds) for point in grid for network in NETWORKS for step in [(0.0, 1.0), *STEPS]
-    ]
-    points = by_point(gains(run_all(runs, given.output / "runs.csv")))
+    runs = [Run(point, seed, network, *step) for seed in each_seed for point in grid for network in NETWORKS for step in [bare, *STEPS]]
+    # Without edges it is a network on the features alone, which every other has to beat.
+    edgeless = dict.fromkeys(Point(0.0, 2, point.signal, 0.0, point.label_rate) for point in grid)
+    runs += [Run(point, seed, "Identity", *bare) for seed in each_seed for point in edgeless]
+    table = run_all(runs, given.output / "runs.csv")
+    points = by_point(gains(table))
     title = "Test accuracy gained by the entropy step, in points"
     figure.save(heat_map(points, "where_it_helps", title, [MAIN_STEP]), given.output)
     figure.save(heat_map(points, "all_steps", title, STEPS), given.output)
-    text = f"# When to take the step\n\n{rule_text(points)}\n## And a shallower network?\n\n{depth_text(points)}"
+    text = f"# When to take the step\n\n{rule_text(points)}\n## And a shallower network?\n\n{depth_text(table)}"
     (given.output / "rule.md").write_text(text, encoding="utf-8")
     print(text)
 
