@@ -12,6 +12,8 @@ KEYS_OF_MODELS: dict[str, tuple[str, ...]] = {
     "g2": ("rusch2023gradient", "kipf2017semi"),
     "gcnii": ("chen2020simple",),
     "entropic-gcnii": (PAPER, "chen2020simple"),
+    "deep-gcn": ("gasteiger2019predict", "chen2020simple"),
+    "entropic-deep-gcn": (PAPER, "gasteiger2019predict", "chen2020simple"),
     "residual-gcn": ("li2019deepgcns", "li2020deepergcn", "kipf2017semi"),
     "linear": ("gasteiger2019predict", "wu2019simplifying"),
     "noisy-gcn": ("godwin2022simple", "kipf2017semi"),

@@ -4,6 +4,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
@@ -214,6 +215,8 @@ def test_ctrl_c_stops_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     started = workers_are("import threading; threading.Event().wait()", monkeypatch)
 
     class Clock:
+        perf_counter = staticmethod(time.perf_counter)
+
         def sleep(self, seconds: float) -> None:
             claim = store.claim()
             assert claim is not None

@@ -177,6 +177,8 @@ def test_the_command_and_the_recipe_repeat_the_best(tmp_path: Path) -> None:
     options = cli.build()[0].parse_args(shlex.split(train_command(best, 3))[1:]).train.as_dict()
     assert options.pop("seeds") == 3
     assert options.pop("output") is None
+    assert options.pop("partition") is None
+    del options["timeout"]  # of partitions alone
     assert Cell(**options) == best
     save_recipe(best, 3, tmp_path / "best.yaml")
     assert load_recipe(tmp_path / "best.yaml")[1] == [replace(best, seed=seed) for seed in (2, 3, 4)]
