@@ -136,7 +136,7 @@ def test_stopped_and_killed_it_ends_up_the_same(tmp_path: Path, in_this_process:
     store = Store(folder, name)
     while stops:
         sweeping = Running(recipe, folder)
-        while stops and sweeping.is_training(store) and not sweeping.ended_within(chance.uniform(0, 1.5)):
+        while stops and sweeping.is_training(store) and not sweeping.ended_within(chance.uniform(0, 3 / len(STOPS))):
             workers, stop = sweeping.workers(), stops.pop(0)
             if stop == "W":
                 os.kill(chance.choice(workers), signal.SIGKILL)
