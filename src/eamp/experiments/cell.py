@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import load
+from eamp.distributed.peers import Alone
 from eamp.nn.models import MODELS
 from eamp.training import PROTOCOLS, Epoch, Protocol, Result, train
 
@@ -83,8 +84,9 @@ class Cell:
         checkpoint_every: int = 50,
         progress: bool = False,
         on_epoch: Callable[[int, Epoch], None] | None = None,
+        peers: Alone | None = None,
     ) -> Result:
-        """Build it and train it; with ``checkpoint``, go on from there."""
+        """Build it and train it; with ``checkpoint``, go on from there; with ``peers``, on this process' part of the graph."""
         return train(
             self.build(),
             load_graph(self.data, self.normalize_features),
@@ -94,6 +96,7 @@ class Cell:
             checkpoint_every=checkpoint_every,
             progress=progress,
             on_epoch=on_epoch,
+            peers=peers,
         )
 
 

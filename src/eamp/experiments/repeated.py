@@ -9,8 +9,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from eamp.distributed.peers import Alone
-from eamp.experiments.cell import Cell, load_graph
-from eamp.training import PROTOCOLS, Result, train
+from eamp.experiments.cell import Cell
+from eamp.training import PROTOCOLS, Result
 
 
 def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: bool = False, peers: Alone | None = None) -> list[Result]:
@@ -21,9 +21,7 @@ def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: b
     peers, results = peers or Alone(), []
     for seed in range(cell.seed, cell.seed + seeds):
         checkpoint = None if output is None else output / f"seed_{seed}.safetensors"
-        one = replace(cell, seed=seed)
-        data = load_graph(one.data, one.normalize_features)
-        results.append(train(one.build(), data, one.rules, seed=seed, checkpoint=checkpoint, progress=progress, peers=peers))
+        results.append(replace(cell, seed=seed).train(checkpoint, progress=progress, peers=peers))
         if output is not None and peers.leads:
             output.mkdir(parents=True, exist_ok=True)  # a short run has not saved anything yet
             (output / f"seed_{seed}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")

@@ -95,6 +95,19 @@ def mix_long(z):
     return z ^ (z >> np.uint64(31))
 
 
+@njit(inline="always")
+def seeds_of(seed, piece):
+    """The pair of seeds of a piece."""
+    seeds = mix_long(np.uint64(seed) + np.uint64(piece + 1) * np.uint64(0x9E3779B97F4A7C15))
+    return np.uint32(seeds), np.uint32(seeds >> np.uint64(32))
+
+
+@njit(inline="always")
+def hashed(place, first, second):
+    """The number that decides about an element, from its place in a piece."""
+    return mix(np.uint32(mix(np.uint32(np.uint32(place) + first)) + second))
+
+
 @functools.cache
 def task(real: Any) -> Any:
     """Compiled for one type of features; threads share out the pieces."""
@@ -108,11 +121,9 @@ def task(real: Any) -> Any:
         piece = draw_ticket(block)
         while piece * PIECE < size:
             source, target = x[piece * PIECE : (piece + 1) * PIECE], out[piece * PIECE : (piece + 1) * PIECE]
-            seeds = mix_long(np.uint64(slots[SEED]) + np.uint64(piece + 1) * np.uint64(0x9E3779B97F4A7C15))
-            first, second = np.uint32(seeds), np.uint32(seeds >> np.uint64(32))
+            first, second = seeds_of(slots[SEED], piece)
             for k in range(len(source)):
-                h = mix(np.uint32(mix(np.uint32(np.uint32(k) + first)) + second))
-                target[k] = source[k] * scale if h >= threshold else real(0)
+                target[k] = source[k] * scale if hashed(k, first, second) >= threshold else real(0)
             piece = draw_ticket(block)
 
     return drop

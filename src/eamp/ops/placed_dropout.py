@@ -17,7 +17,7 @@ from numba import carray, cfunc
 from torch import Tensor
 
 from eamp.ops import part
-from eamp.ops.dropout import PIECE, mix, mix_long
+from eamp.ops.dropout import PIECE, hashed, seeds_of
 from eamp.ops.memory import large_empty_like
 from eamp.ops.threads import draw_ticket, pointer, run
 
@@ -56,7 +56,7 @@ def dropout_of_rows(x: Tensor, p: float, places: Places) -> Tensor:
         if places.entries is None:
             raise part.not_for_parts("dropout of sparse features that came from elsewhere")
         values = _dropout_rows(x.values(), seed, p, places.entries, x.crow_indices().long())
-        return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)
+        return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape, check_invariants=False)
     offset = torch.arange(x.size(0) + 1) * x.size(1)
     return _dropout_rows(x, seed, p, places.nodes * x.size(1), offset)
 
@@ -108,10 +108,8 @@ def task(real: Any) -> Any:
                     place = start[row] + e - offset[row]
                     if place // PIECE != piece:
                         piece = place // PIECE
-                        seeds = mix_long(np.uint64(slots[SEED]) + np.uint64(piece + 1) * np.uint64(0x9E3779B97F4A7C15))
-                        first, second = np.uint32(seeds), np.uint32(seeds >> np.uint64(32))
-                    h = mix(np.uint32(mix(np.uint32(np.uint32(place % PIECE) + first)) + second))
-                    out[e] = x[e] * scale if h >= threshold else real(0)
+                        first, second = seeds_of(slots[SEED], piece)
+                    out[e] = x[e] * scale if hashed(place % PIECE, first, second) >= threshold else real(0)
             group = draw_ticket(block)
 
     return drop
