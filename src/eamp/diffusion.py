@@ -13,6 +13,7 @@ from eamp import ops
 from eamp.functional import prepare
 from eamp.graph import Adjacency
 from eamp.nn.attention_diffusion import AttentionDiffusion
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy
 from eamp.nn.flow import EntropyForce, Flow, VectorField
 from eamp.nn.propagation import graph_once
@@ -73,6 +74,8 @@ class GRAND(Module):
         rtol: relative tolerance of an adaptive solver.
         atol: its absolute tolerance.
         adjoint: back-propagate through the adjoint equation.
+        checkpoint: keep the embedding after a few units of time only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -106,11 +109,12 @@ class GRAND(Module):
         rtol: float = 1e-4,
         atol: float = 1e-5,
         adjoint: bool = False,
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
         if attention not in ("linear", "nonlinear", "constant"):
             raise ValueError(f"attention must be 'linear', 'nonlinear' or 'constant', but is {attention!r}.")
-        self.num_layers, self.dropout = num_layers, dropout
+        self.num_layers, self.dropout, self.checkpoint = num_layers, dropout, checkpoint
         self.encoder = Linear(in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros")
         self.decoder = Linear(hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros")
         self.field: VectorField = (
@@ -131,6 +135,5 @@ class GRAND(Module):
         edge_index = graph_once(edge_index, x)
         x = self.encoder(dropout(x, self.dropout, self.training))
         frozen = self.field.at_start(x, edge_index)
-        for _ in range(self.num_layers):
-            x = self.flow(x, edge_index, self.field, *frozen)
+        x = in_segments(lambda x, _: self.flow(x, edge_index, self.field, *frozen), range(self.num_layers), x, self.checkpoint)
         return self.decoder(dropout(torch.relu(x), self.dropout, self.training))

@@ -14,6 +14,7 @@ from eamp import ops
 from eamp.functional import prepare
 from eamp.graph import Adjacency
 from eamp.nn.attention_diffusion import AttentionDiffusion
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy
 from eamp.nn.flow import EntropyForce, Flow, VectorField
 from eamp.nn.propagation import gcn_propagate, graph_once
@@ -132,6 +133,8 @@ class ACMP(Module):
         rtol: relative tolerance of an adaptive solver.
         atol: its absolute tolerance.
         adjoint: back-propagate through the adjoint equation.
+        checkpoint: keep the embedding after a few units of time only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -169,11 +172,12 @@ class ACMP(Module):
         rtol: float = 1e-4,
         atol: float = 1e-5,
         adjoint: bool = False,
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
         if attraction not in ("gat", "gcn"):
             raise ValueError(f"attraction must be 'gat' or 'gcn', but is {attraction!r}.")
-        self.num_layers, self.dropout = num_layers, dropout
+        self.num_layers, self.dropout, self.checkpoint = num_layers, dropout, checkpoint
         self.encoder = Linear(in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros")
         self.decoder = Linear(hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros")
         attract = GCNDiffusion() if attraction == "gcn" else AttentionDiffusion(hidden_channels, heads, head_channels, every_evaluation)
@@ -191,6 +195,5 @@ class ACMP(Module):
         edge_index = graph_once(edge_index, x)
         x = self.encoder(dropout(x, self.dropout, self.training))
         frozen = self.field.at_start(x, edge_index)
-        for _ in range(self.num_layers):
-            x = self.flow(x, edge_index, self.field, *frozen)
+        x = in_segments(lambda x, _: self.flow(x, edge_index, self.field, *frozen), range(self.num_layers), x, self.checkpoint)
         return self.decoder(dropout(torch.relu(x), self.dropout, self.training))

@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import TypeVar
 
+import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-SEGMENT = 16
+Item = TypeVar("Item")
+MOST_SEGMENTS = 16
 
 
-def in_segments(layers: Sequence[Callable[[Tensor], Tensor]], x: Tensor, keep_little: bool = True) -> Tensor:
-    """Every layer applied to ``x`` in turn. With ``keep_little``, as a tree of segments whose insides are computed again when needed.
+def in_segments(layer: Callable[[Tensor, Item], Tensor], items: Iterable[Item], x: Tensor, keep_little: bool = True) -> Tensor:
+    """``x = layer(x, item)`` for one item after the other, as :func:`functools.reduce` does it. With ``keep_little``, layers form segments
+    of which only the input is kept for the backward pass; the rest is computed again, segment by segment, from the last to the first.
 
-    At most 16 embeddings are kept per level of the tree, so their number grows with the logarithm of the depth: 32 to 256 layers, 48 to
-    4096. What is random is drawn the same way again.
+    *L* layers are √*L* segments of √*L* layers. Beyond 256 layers segments are themselves cut into segments, at most 16 each: what is kept
+    grows with the logarithm of the depth, and so does the time. What is random comes out the same a second time, and results are the same
+    bit for bit, as long as the model stays as it is (its parameters, and its being in training) until the backward pass.
 
     Example:
         >>> import torch
         >>> x = torch.ones(2, requires_grad=True)
-        >>> in_segments([lambda x: 2 * x] * 20, x).sum().backward()
+        >>> in_segments(lambda x, factor: factor * x, [2.0] * 20, x).sum().backward()
         >>> x.grad
         tensor([1048576., 1048576.])
     """
-    if not keep_little or len(layers) <= SEGMENT:
-        for layer in layers:
-            x = layer(x)
-        return x
-    size = SEGMENT
-    while size * SEGMENT < len(layers):
-        size *= SEGMENT
-    for start in range(0, len(layers), size):
-        # not in a closure over `start`, which would have moved on by the backward pass
-        x = checkpoint(in_segments, layers[start : start + size], x, use_reentrant=False)
-    return x
+    items = list(items)
+    if not keep_little or not torch.is_grad_enabled():
+        return reduce(layer, items, x)
+    levels = 2
+    while MOST_SEGMENTS**levels < len(items):
+        levels += 1
+    return in_tree(layer, items, x, levels)
+
+
+def in_tree(layer: Callable[[Tensor, Item], Tensor], items: Sequence[Item], x: Tensor, levels: int) -> Tensor:
+    """Segments inside segments, down to layers at level 1."""
+    if levels == 1 or not items:
+        return reduce(layer, items, x)
+    size = math.ceil(len(items) ** (1 - 1 / levels))
+    last = (len(items) - 1) // size * size
+    for start in range(0, last, size):
+        x = checkpoint(in_tree, layer, items[start : start + size], x, levels - 1, use_reentrant=False)
+    # The backward pass begins with the last segment: what that computed would be dropped only to be computed again at once.
+    return in_tree(layer, items[last:], x, levels - 1)

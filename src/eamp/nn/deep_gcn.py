@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 import torch
@@ -124,8 +123,8 @@ class DeepGCN(Module):
         residual: add each layer's input to its output, as the paper writes its layer.
         shared: one layer, applied *L* times.
         linear: no ReLU in the layers.
-        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass: an embedding of every
-            16th layer, of every 256th, and so on, and of the last 16, so that memory hardly grows with depth.
+        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -184,17 +183,11 @@ class DeepGCN(Module):
         """Logits of every node."""
         graph = graph_once(edge_index, x)
         x_0 = self.encoder(dropout(x, self.dropout, self.training)).relu()
-        layers = [self.layer(number, x_0, graph) for number in range(self.num_layers)]
-        x = in_segments(layers, x_0, self.checkpoint and self.training)
+        x = in_segments(lambda x, number: self.layer(x, number, x_0, graph), range(self.num_layers), x_0, self.checkpoint)
         return self.decoder(dropout(x, self.dropout, self.training))
 
-    def layer(self, number: int, x_0: Tensor, graph: Adjacency) -> Callable[[Tensor], Tensor]:
-        """The layer of a number, counted from 0, as a function of the embedding."""
-        conv = applied(self.convs[number % len(self.convs)], number + 1, self.num_layers)
-
-        def run(x: Tensor) -> Tensor:
-            out = conv(x, x_0, graph)
-            out = out if self.linear else out.relu()
-            return x + out if self.residual else out
-
-        return run
+    def layer(self, x: Tensor, number: int, x_0: Tensor, graph: Adjacency) -> Tensor:
+        """The layer of a number, counted from 0."""
+        out = applied(self.convs[number % len(self.convs)], number + 1, self.num_layers)(x, x_0, graph)
+        out = out if self.linear else out.relu()
+        return x + out if self.residual else out

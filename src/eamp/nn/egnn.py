@@ -10,6 +10,7 @@ from torch.nn import Module, ModuleList, Parameter
 from torch_geometric.nn.dense.linear import Linear
 
 from eamp.graph import Adjacency
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
 from eamp.ops.dropout import dropout
@@ -129,6 +130,8 @@ class EGNN(Module):
         initial_residual: :math:`\beta`, at most ``c_min``; half of it by default.
         shift: where the activation's :math:`b` starts.
         penalty_weight: factor of :meth:`auxiliary_loss`.
+        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -161,6 +164,7 @@ class EGNN(Module):
         initial_residual: float | None = None,
         shift: float = -10.0,
         penalty_weight: float = 20.0,
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
         beta = c_min / 2 if initial_residual is None else initial_residual
@@ -168,7 +172,7 @@ class EGNN(Module):
             raise ValueError(f"0 < c_min < 1 and 0 <= initial_residual <= c_min are needed; c_min is {c_min}, initial_residual {beta}.")
         if c_max < c_min:
             raise ValueError(f"the upper limit c_max = {c_max} is below the lower limit c_min = {c_min}.")
-        self.dropout, self.penalty_weight = dropout, penalty_weight
+        self.dropout, self.penalty_weight, self.checkpoint = dropout, penalty_weight, checkpoint
         self.encoder = Linear(in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros")
         self.decoder = Linear(hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros")
         scales = [math.sqrt(c_max) if k == 0 else 1.0 for k in range(num_layers)]
@@ -183,9 +187,13 @@ class EGNN(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Encode, convolve, decode."""
         edge_index = graph_once(edge_index, x)
-        x = initial = torch.relu(self.encoder(dropout(x, self.dropout, self.training)))
-        for conv, activation in zip(self.convs, self.activations, strict=True):
-            x = activation(conv(dropout(x, self.dropout, self.training), edge_index, initial))
+        initial = torch.relu(self.encoder(dropout(x, self.dropout, self.training)))
+
+        def layer(x: Tensor, parts: tuple[Module, Module]) -> Tensor:
+            conv, activation = parts
+            return activation(conv(dropout(x, self.dropout, self.training), edge_index, initial))
+
+        x = in_segments(layer, zip(self.convs, self.activations, strict=True), initial, self.checkpoint)
         return self.decoder(dropout(x, self.dropout, self.training))
 
     def auxiliary_loss(self) -> Tensor:

@@ -15,6 +15,7 @@ from torch_geometric.nn.inits import reset
 from eamp import ops
 from eamp.functional import prepare
 from eamp.graph import CSR, Adjacency
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, applied, entropic
 from eamp.nn.from_pyg import FromPyG
 from eamp.nn.propagation import GCNConv, graph_once
@@ -47,6 +48,8 @@ class G2(Module):
         p: :math:`p \ge 1`. For :math:`p = 2` no tensor is larger than the features of the nodes.
         relu_logits: put a ReLU on the logits, as the experiments of `"Entropy Aware Message Passing in Graph Neural Networks"
             <https://arxiv.org/abs/2403.04636>`_ did; only for reproducing them.
+        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -76,13 +79,14 @@ class G2(Module):
         conv: Literal["gcn", "gat"] = "gcn",
         p: float = 2.0,
         relu_logits: bool = False,
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
         if conv not in ("gcn", "gat"):
             raise ValueError(f"conv must be 'gcn' or 'gat', but is {conv!r}.")
         if not p >= 1:
             raise ValueError(f"p must be >= 1, but is {p}: below 1 the gate has no derivative where two neighbours agree.")
-        self.num_layers, self.dropout, self.p, self.relu_logits = num_layers, dropout, p, relu_logits
+        self.num_layers, self.dropout, self.p, self.relu_logits, self.checkpoint = num_layers, dropout, p, relu_logits, checkpoint
         self.activation = F.relu if conv == "gcn" else F.elu
 
         def convolution() -> Module:
@@ -103,9 +107,12 @@ class G2(Module):
         """Logits of every node."""
         graph = graph_once(edge_index, x)
         x = self.encoder(dropout(x, self.dropout, self.training)).relu()
-        for layer in range(1, self.num_layers + 1):
+
+        def layer(x: Tensor, number: int) -> Tensor:
             gate = self.gating(x, graph)
-            x = (1 - gate) * x + gate * self.activation(applied(self.conv, layer, self.num_layers)(x, graph))
+            return (1 - gate) * x + gate * self.activation(applied(self.conv, number, self.num_layers)(x, graph))
+
+        x = in_segments(layer, range(1, self.num_layers + 1), x, self.checkpoint)
         logits = self.decoder(dropout(x, self.dropout, self.training))
         return logits.relu() if self.relu_logits else logits
 

@@ -10,6 +10,7 @@ from torch.nn import Linear, Module, ModuleList
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, MessagePassingLayer, graph_once
 from eamp.ops.dropout import dropout
@@ -72,6 +73,8 @@ class GCN(Module):
         dropout: probability of dropping a feature before every convolution.
         entropy: arguments of :class:`eamp.EntropyAware` for every hidden layer.
         form: ``"authors"`` or ``"paper"``.
+        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -98,11 +101,12 @@ class GCN(Module):
         dropout: float = 0.0,
         entropy: Entropy = None,
         form: Literal["authors", "paper"] = "authors",
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
         if form not in ("authors", "paper"):
             raise ValueError(f"form must be 'authors' or 'paper', but is {form!r}.")
-        self.dropout = dropout
+        self.dropout, self.checkpoint = dropout, checkpoint
         self.encoder: Linear | None = None
         widths = [in_channels] + [hidden_channels] * num_layers
         if form == "paper":
@@ -124,11 +128,11 @@ class GCN(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
         graph = graph_once(edge_index, x)
-        if self.encoder is None:
-            for conv in self.convs:
-                x = conv(dropout(x, self.dropout, self.training), graph).relu()
-        else:
+        if self.encoder is not None:
             x = self.encoder(dropout(x, self.dropout, self.training))
-            for conv in self.convs:
-                x = conv(x, graph)
+
+        def layer(x: Tensor, conv: Module) -> Tensor:
+            return conv(dropout(x, self.dropout, self.training), graph).relu() if self.encoder is None else conv(x, graph)
+
+        x = in_segments(layer, self.convs, x, self.checkpoint)
         return self.output(dropout(x, self.dropout, self.training), graph)

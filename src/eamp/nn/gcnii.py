@@ -10,6 +10,7 @@ from torch.nn import Linear, Module, ModuleList, Parameter
 from torch_geometric.nn.inits import glorot, reset
 
 from eamp.graph import Adjacency
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
 from eamp.ops.dropout import dropout
@@ -77,6 +78,8 @@ class GCNII(Module):
         entropy: arguments of :class:`eamp.EntropyAware` for every convolution.
         alpha: :math:`\alpha`; see :class:`GCNIIConv`.
         theta: :math:`\theta`; see :class:`GCNIIConv`.
+        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -104,9 +107,10 @@ class GCNII(Module):
         entropy: Entropy = None,
         alpha: float = 0.1,
         theta: float = 0.5,
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout, self.checkpoint = dropout, checkpoint
         self.encoder = Linear(in_channels, hidden_channels)
         layers = (GCNIIConv(hidden_channels, alpha, theta, layer) for layer in range(1, num_layers + 1))
         self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
@@ -121,7 +125,10 @@ class GCNII(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
         graph = graph_once(edge_index, x)
-        x = x_0 = self.encoder(dropout(x, self.dropout, self.training)).relu()
-        for conv in self.convs:
-            x = conv(dropout(x, self.dropout, self.training), x_0, graph).relu()
+        x_0 = self.encoder(dropout(x, self.dropout, self.training)).relu()
+
+        def layer(x: Tensor, conv: Module) -> Tensor:
+            return conv(dropout(x, self.dropout, self.training), x_0, graph).relu()
+
+        x = in_segments(layer, self.convs, x_0, self.checkpoint)
         return self.decoder(dropout(x, self.dropout, self.training))

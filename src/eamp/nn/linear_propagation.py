@@ -9,6 +9,7 @@ from torch_geometric.nn import MLP
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import MessagePassingLayer, gcn_propagate, graph_once
 from eamp.ops.dropout import dropout
@@ -71,6 +72,8 @@ class LinearPropagation(Module):
         entropy: arguments of :class:`eamp.EntropyAware` for every propagation step.
         alpha: :math:`\alpha`; see :class:`PropagationStep`.
         mlp_layers: number of layers of the perceptron.
+        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -98,9 +101,10 @@ class LinearPropagation(Module):
         entropy: Entropy = None,
         alpha: float = 0.1,
         mlp_layers: int = 2,
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout, self.checkpoint = dropout, checkpoint
         widths = [in_channels] + [hidden_channels] * (mlp_layers - 1) + [out_channels]
         self.mlp = MLP(widths, dropout=dropout, norm=None)
         self.steps = number_layers(ModuleList(entropic(PropagationStep(alpha), entropy) for _ in range(num_layers)))
@@ -113,7 +117,5 @@ class LinearPropagation(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
         graph = graph_once(edge_index, x)
-        x = x_0 = self.mlp(dropout(x, self.dropout, self.training))
-        for step in self.steps:
-            x = step(x, x_0, graph)
-        return x
+        x_0 = self.mlp(dropout(x, self.dropout, self.training))
+        return in_segments(lambda x, step: step(x, x_0, graph), self.steps, x_0, self.checkpoint)

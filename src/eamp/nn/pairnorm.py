@@ -10,6 +10,7 @@ from torch_geometric.nn import PairNorm
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency, Graph
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, graph_once
 from eamp.ops import node_mean, node_sum
@@ -38,6 +39,8 @@ class PairNormGCN(Module):
         entropy: arguments of :class:`eamp.EntropyAware` for every hidden layer; the step comes before the normalisation.
         scale: :math:`s`, the root mean square distance of a node from the mean after every hidden layer. Wider layers do not change it.
         scale_individually: divide every node by its own norm rather than by the root mean square norm of all.
+        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -65,9 +68,10 @@ class PairNormGCN(Module):
         entropy: Entropy = None,
         scale: float = 1.0,
         scale_individually: bool = False,
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout, self.checkpoint = dropout, checkpoint
         widths = [in_channels] + [hidden_channels] * (num_layers - 1)
         self.convs = number_layers(ModuleList(entropic(GCNConv(width, next_width), entropy) for width, next_width in pairwise(widths)))
         self.norm = PairNorm(scale=scale, scale_individually=scale_individually)  # has no parameters: one does for all layers
@@ -83,9 +87,12 @@ class PairNormGCN(Module):
         graph = graph_once(edge_index, x)
         batch, num_graphs = (graph.batch, graph.num_graphs) if isinstance(graph, Graph) else (None, 1)
         csr = graph.csr if isinstance(graph, Graph) else None
-        for conv in self.convs:
+
+        def layer(x: Tensor, conv: Module) -> Tensor:
             x = conv(dropout(x, self.dropout, self.training), graph)
-            x = (pair_norm_of_part(x, csr, self.norm) if isinstance(csr, PartCSR) else self.norm(x, batch, num_graphs)).relu()
+            return (pair_norm_of_part(x, csr, self.norm) if isinstance(csr, PartCSR) else self.norm(x, batch, num_graphs)).relu()
+
+        x = in_segments(layer, self.convs, x, self.checkpoint)
         return self.output(dropout(x, self.dropout, self.training), graph)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 from torch.nn import LayerNorm, Linear, Module, ModuleList, ReLU
-from torch.utils.checkpoint import checkpoint
 from torch_geometric.nn import DeepGCNLayer
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency
+from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, graph_once
 from eamp.ops.dropout import dropout
@@ -30,7 +30,8 @@ class ResidualGCN(Module):
         num_layers: *L*, number of blocks, one convolution each.
         dropout: probability of dropping a feature before every convolution and the decoder.
         entropy: arguments of :class:`eamp.EntropyAware` for every convolution.
-        checkpoint: keep only the input of every block for the backward pass and compute the block a second time there, which saves memory.
+        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
+            :func:`eamp.nn.checkpointing.in_segments`.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
@@ -84,8 +85,7 @@ class ResidualGCN(Module):
         """Logits of every node."""
         graph = graph_once(edge_index, x)
         x = self.encoder(x)
-        for block in self.blocks:
-            # Around the whole block, norm and activation included; DeepGCNLayer's own option covers its convolution alone.
-            x = checkpoint(block, x, graph, use_reentrant=False) if self.checkpoint and self.training else block(x, graph)
+        # Whole blocks, norm and activation included; DeepGCNLayer's own option covers its convolution alone.
+        x = in_segments(lambda x, block: block(x, graph), self.blocks, x, self.checkpoint)
         x = dropout(self.norm(x).relu(), self.dropout, self.training)
         return self.decoder(x)
