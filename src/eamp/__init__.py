@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from eamp.batching import inference
     from eamp.diagnostics import diagnose, probe
     from eamp.functional import boltzmann, dirichlet_energy, entropy, entropy_gradient
     from eamp.graph import Graph, GraphError
@@ -23,6 +24,7 @@ __all__ = [
     "dirichlet_energy",
     "entropy",
     "entropy_gradient",
+    "inference",
     "probe",
     "unwrap",
     "wrap",
@@ -30,6 +32,7 @@ __all__ = [
 
 # Where each public name lives. They load when first used, so that `import eamp` and `eamp --help` are instant.
 _HOMES = {
+    "eamp.batching": ("inference",),
     "eamp.diagnostics": ("diagnose", "probe"),
     "eamp.functional": ("boltzmann", "dirichlet_energy", "entropy", "entropy_gradient"),
     "eamp.graph": ("Graph", "GraphError"),
@@ -39,7 +42,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-_ROOMS = ("data", "diagnostics", "diffusion", "experiments", "functional", "graph", "nn", "ops", "training")
+_ROOMS = ("batching", "data", "diagnostics", "diffusion", "experiments", "functional", "graph", "nn", "ops", "training")
 
 
 def __getattr__(name: str) -> Any:
