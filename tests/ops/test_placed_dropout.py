@@ -51,4 +51,4 @@ def test_what_is_no_embedding_of_the_part_is_not_dropped_wrongly() -> None:
 
 def test_it_is_a_sound_operator() -> None:
     x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(_dropout_rows, (x, torch.tensor(5), 0.4, torch.arange(4) * 9, torch.arange(5) * 3))
+    torch.library.opcheck(_dropout_rows.registered, (x, torch.tensor(5), 0.4, torch.arange(4) * 9, torch.arange(5) * 3))

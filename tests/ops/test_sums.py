@@ -57,12 +57,13 @@ def test_operators_pass_opcheck(backend: str, weighted: bool) -> None:
     x, y, q, r, g = operands(weighted=weighted)
     csr = g.csr[:4]  # type: ignore[attr-defined]
     temperature = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(_squared, (x, *csr, backend))
-    torch.library.opcheck(_inner, (x, y, *csr, backend))
-    torch.library.opcheck(_weighted, (q, x, None, None, *csr, backend))
-    torch.library.opcheck(_weighted, (q, x, r, y, *csr, backend))
-    torch.library.opcheck(_neighbours, (q.detach(), x, r.detach(), *csr, True, backend))
-    torch.library.opcheck(_entropy_step, (x, *csr, g.csr.rsqrt_degree, temperature, 2.0, backend))  # type: ignore[attr-defined]
+    torch.library.opcheck(_squared.registered, (x, *csr, backend))
+    torch.library.opcheck(_inner.registered, (x, y, *csr, backend))
+    torch.library.opcheck(_weighted.registered, (q, x, None, None, *csr, backend))
+    torch.library.opcheck(_weighted.registered, (q, x, r, y, *csr, backend))
+    torch.library.opcheck(_neighbours.registered, (q.detach(), x, r.detach(), None, *csr, True, 0.0, backend))
+    torch.library.opcheck(_neighbours.registered, (q.detach(), x, r.detach(), y, *csr, True, 0.3, backend))
+    torch.library.opcheck(_entropy_step.registered, (x, *csr, g.csr.rsqrt_degree, temperature, 2.0, backend))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
@@ -79,7 +80,7 @@ def test_the_derivative_in_one_operator_is_the_composed_one(dtype: torch.dtype, 
         for result, value in zip(_entropy_step_backward(*given, backend), expected, strict=True):
             assert result.dtype == value.dtype
             torch.testing.assert_close(result, value, rtol=tolerance, atol=tolerance)
-    torch.library.opcheck(_entropy_step_backward, (*given, "numba"))
+    torch.library.opcheck(_entropy_step_backward.registered, (*given, "numba"))
 
 
 def test_the_conversion_under_compile_passes_opcheck() -> None:

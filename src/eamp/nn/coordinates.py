@@ -10,21 +10,23 @@ from torch import Tensor
 
 from eamp import ops
 from eamp.graph import CSR
+from eamp.ops.sums import TINY
 
 Normalization: TypeAlias = Literal["sym"] | None
-TINY = 1e-30  # below, an embedding counts as zero and keeps its scale
 
 
 class Coordinates(NamedTuple):
     """Every node's features are multiplied by its ``inward`` ``[n, 1]``, and its part of the step by its ``outward``.
 
-    ``csr`` is the graph with the normaliser that belongs to them, and ``mobility`` ``[n]`` what a step of size 1 moves a node by.
+    ``csr`` is the graph with the normaliser that belongs to them, ``mobility`` ``[n]`` what a step of size 1 moves a node by, and ``unit``
+    the energy that counts as 1.
     """
 
     csr: CSR
     inward: Tensor | None = None
     outward: Tensor | None = None
     mobility: Tensor | None = None
+    unit: Tensor | None = None
 
     def seen(self, x: Tensor) -> Tensor:
         """``x`` in these coordinates."""
@@ -51,26 +53,41 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
     there; the step is :math:`s^2 \sqrt F` times the gradient in :math:`x`, so that it scales with the embedding as the layer's output does.
     """
     inward = outward = mobility = None
+    unit = None
     if normalization == "sym":
-        mobility = 1 / (csr.degree + 1).to(x.dtype)
-        inward = outward = mobility.sqrt().unsqueeze(1)
+        by_degree = ops.rsqrt_degree_with_loop(csr, x.dtype)
+        mobility, inward = by_degree.square(), by_degree.unsqueeze(1)
+        outward = inward
         csr = csr._replace(rsqrt_degree=torch.ones_like(csr.rsqrt_degree))
-    if scale_free:
-        scale = graph_scale(x, csr, batch, num_graphs) * x.size(1) ** 0.25
+    if scale_free and batch is None:  # dividing all features by one number is to measure energies in its square
+        unit = mean_square(x, csr, batch, num_graphs) * math.sqrt(x.size(1))
+    elif scale_free:
+        scale = mean_square(x, csr, batch, num_graphs).sqrt() * x.size(1) ** 0.25
         inward = 1 / scale if inward is None else inward / scale
         outward = scale if outward is None else outward * scale
-    return Coordinates(csr, inward, outward, mobility)
+    return Coordinates(csr, inward, outward, mobility, unit)
 
 
-def graph_scale(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
-    """The root mean square of every graph's features, one number or ``[n, 1]``."""
+def with_step(
+    out: Tensor, x: Tensor, csr: CSR, temperature: float | Tensor, weight: float, normalization: Normalization, scale_free: bool
+) -> Tensor:
+    """``out`` with λ times the step at ``x`` added, in one go: the same as in :func:`coordinates`, as a constant of the backward pass."""
+    inward = None
+    if normalization == "sym":
+        inward = ops.rsqrt_degree_with_loop(csr, ops.accumulate_dtype(x))
+        csr = csr._replace(rsqrt_degree=torch.ones_like(csr.rsqrt_degree))
+    return ops.with_step(out, x, csr, temperature, weight, inward, scale_free)
+
+
+def mean_square(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
+    """The mean square of every graph's features, one number or ``[n, 1]``; 1 where they are all zero."""
     squares = torch.linalg.vector_norm(x, dim=1).square() / x.size(1)
     if batch is None:
         mean = ops.node_mean(squares, csr)
     else:
         size = squares.new_zeros(num_graphs).index_add(0, batch, torch.ones_like(squares)).clamp(min=1)
         mean = (squares.new_zeros(num_graphs).index_add(0, batch, squares) / size)[batch].unsqueeze(1)
-    return torch.where(mean > TINY, mean, 1.0).sqrt()
+    return torch.where(mean > TINY, mean, 1.0)
 
 
 def sym_threshold(width: int) -> float:

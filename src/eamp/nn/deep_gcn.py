@@ -91,12 +91,12 @@ class DeepConv(MessagePassingLayer):
 
     def forward(self, x: Tensor, x_0: Tensor, edge_index: Adjacency) -> Tensor:
         """Propagate, mix in the initial features, transform."""
-        h = gcn_propagate(dropout(x, self.dropout, self.training), edge_index)
-        if self.initial_residual:
-            h = torch.lerp(h, x_0, self.initial_residual)
+        mixed_in = x_0 if self.initial_residual else None
+        h = gcn_propagate(dropout(x, self.dropout, self.training), edge_index, mixed_in, self.initial_residual)
         if self.weight is None:
             return h
-        return torch.addmm(h, h, self.weight, beta=self.of_identity, alpha=self.of_weight) if self.of_identity else h @ self.weight
+        identity = torch.eye(self.channels, dtype=x.dtype, device=x.device)
+        return h @ (torch.add(self.of_identity * identity, self.weight, alpha=self.of_weight) if self.of_identity else self.weight)
 
     def __repr__(self) -> str:
         return f"DeepConv({self.channels}, weights={self.weights!r}, initial_residual={self.initial_residual:g})"

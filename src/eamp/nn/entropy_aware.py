@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 from torch.nn import Module, Parameter
 
+from eamp import ops
 from eamp.functional import Variant, check_temperature, energy_of, entropy_step, prepare
 from eamp.graph import CSR, Graph
-from eamp.nn.coordinates import Normalization, coordinates
+from eamp.nn.coordinates import Normalization, coordinates, with_step
 from eamp.nn.layer_state import LayerState, Position
 from eamp.nn.propagation import MessagePassingLayer
-from eamp.nn.schedule import Weight, as_weight, evaluate
+from eamp.nn.schedule import Weight, ahead, as_weight, evaluate
+from eamp.ops.part import PartCSR
 
 TINY = torch.finfo(torch.float32).tiny
 
@@ -167,13 +169,17 @@ class EntropyAware(Module):
         variant, normalize, symmetrize = self.options["variant"], self.options["normalize"], self.options["symmetrize"]
         csr, batch, num_graphs = prepare(at, adjacency, symmetrize=symmetrize)
         normalization = self.options["normalization"]
+        if (known := self._known_ahead(at, csr, batch, position)) is not None:
+            return with_step(out, at, csr, *known, normalization, self.options["scale_free"])
         view = coordinates(at, csr, batch, num_graphs, normalization, self.options["scale_free"])
         at, csr = view.seen(at), view.csr
-        temperature = self._temperature(at, csr)
+        temperature = self._temperature(at, csr, view.unit)
+        in_units = temperature if view.unit is None else temperature * view.unit
         factor = 1.0 if callable(self.weight) or isinstance(self.weight, Tensor) else self.weight
-        step, energy = entropy_step(at, csr, temperature, variant, normalize, batch, num_graphs, factor)
+        step, energy = entropy_step(at, csr, in_units, variant, normalize, batch, num_graphs, factor)
         scale: float | Tensor | None = view.outward
         if callable(self.weight):
+            energy = energy if view.unit is None else energy / view.unit
             how = (symmetrize, csr, batch, num_graphs, variant, normalize, normalization, view.mobility)
             weight = evaluate(self.weight, LayerState(position, at, energy, temperature, adjacency, *how))
             if isinstance(weight, Tensor):
@@ -185,7 +191,18 @@ class EntropyAware(Module):
             return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
         return torch.addcmul(out, step, scale) if isinstance(scale, Tensor) else torch.add(out, step, alpha=scale)
 
-    def _temperature(self, at: Tensor, csr: CSR) -> float | Tensor:
+    def _known_ahead(self, at: Tensor, csr: CSR, batch: Tensor | None, position: Position | None) -> tuple[float | Tensor, float] | None:
+        """T and λ of a step that can be taken in one go: of the default variant, a constant of the backward pass, T and λ of
+        the embedding, and the graph in one piece."""
+        plain = self.options["variant"] == "exact" and not self.options["normalize"] and not isinstance(csr, PartCSR)
+        one_unit = batch is None or not self.options["scale_free"]
+        settled = self.calibrated is None and self.log_temperature is None and self.options["detach"]
+        if not (plain and one_unit and settled) or isinstance(self.weight, Tensor):
+            return None
+        weight = ahead(self.weight, position, at.size(1), self.options["normalization"])
+        return None if weight is None else (float(self.options["temperature"]), weight)
+
+    def _temperature(self, at: Tensor, csr: CSR, unit: Tensor | None) -> float | Tensor:
         if self.log_temperature is not None:
             return self.log_temperature.exp()
         if self.calibrated is None:
@@ -193,7 +210,8 @@ class EntropyAware(Module):
         readable = not torch.compiler.is_compiling() and self.calibrated.device.type == "cpu"
         if readable and not bool(self.calibrated.isnan()):
             return self.calibrated
-        now = energy_of(at.detach(), csr).mean().clamp(min=TINY).to(self.calibrated.dtype)
+        energy = ops.node_mean(energy_of(at.detach(), csr), csr)
+        now = (energy if unit is None else energy / unit.detach()).clamp(min=TINY).to(self.calibrated.dtype)
         temperature = torch.where(self.calibrated.isnan(), now, self.calibrated)
         if self.training:
             self.calibrated.copy_(temperature)

@@ -58,8 +58,9 @@ class GCNIIConv(MessagePassingLayer):
 
     def forward(self, x: Tensor, x_0: Tensor, edge_index: Adjacency) -> Tensor:
         """Propagate, mix in the initial features, transform."""
-        h = torch.lerp(gcn_propagate(x, edge_index), x_0, self.alpha)
-        return torch.addmm(h, h, self.weight1, beta=1 - self.beta, alpha=self.beta)
+        h = gcn_propagate(x, edge_index, x_0, self.alpha)
+        identity = torch.eye(self.weight1.size(0), dtype=x.dtype, device=x.device)
+        return h @ torch.lerp(identity, self.weight1, self.beta)
 
     def __repr__(self) -> str:
         return f"GCNIIConv({self.weight1.size(0)}, alpha={self.alpha}, beta={self.beta:.4g})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.nn import MLP
@@ -45,7 +44,7 @@ class PropagationStep(MessagePassingLayer):
 
     def forward(self, x: Tensor, x_0: Tensor, edge_index: Adjacency) -> Tensor:
         """Propagate and mix in the initial features."""
-        return torch.lerp(gcn_propagate(x, edge_index), x_0, self.alpha)
+        return gcn_propagate(x, edge_index, x_0, self.alpha)
 
     def extra_repr(self) -> str:
         """The probability of starting again."""

@@ -28,8 +28,9 @@ def graph_once(edge_index: Adjacency, x: Tensor) -> Adjacency:
     return edge_index if torch.compiler.is_compiling() else as_graph(edge_index, x.size(0))
 
 
-def gcn_propagate(x: Tensor, edge_index: Adjacency) -> Tensor:
-    r""":math:`\tilde{D}^{-1/2} (A + I) \tilde{D}^{-1/2} X` with :math:`\tilde{D} = D + I`.
+def gcn_propagate(x: Tensor, edge_index: Adjacency, mixed_in: Tensor | None = None, share: float = 0.0) -> Tensor:
+    r""":math:`\hat A \mathbf{X}` with :math:`\hat A = \tilde{D}^{-1/2} (A + I) \tilde{D}^{-1/2}` and :math:`\tilde{D} = D + I`; with
+    features to mix in, :math:`(1 - \alpha) \hat A \mathbf{X} + \alpha \mathbf{Y}`, where :math:`\alpha` is their share.
 
     The matrix is its own transpose and is never built: forward and backward are the same pass over the edges.
 
@@ -40,8 +41,8 @@ def gcn_propagate(x: Tensor, edge_index: Adjacency) -> Tensor:
                 [3.]])
     """
     csr, _, _ = prepare(x, edge_index)
-    scale = (csr.degree + 1).rsqrt()
-    return ops.neighbour_sums(scale, x, scale, csr, self_loops=True)
+    scale = ops.rsqrt_degree_with_loop(csr, ops.accumulate_dtype(x))
+    return ops.neighbour_sums(scale, x, scale, csr, self_loops=True, mixed_in=mixed_in, share=share)
 
 
 class GCNConv(MessagePassingLayer):

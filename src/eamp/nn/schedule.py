@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from eamp.nn.coordinates import sym_threshold
+from eamp.nn.coordinates import Normalization, sym_threshold
 from eamp.nn.layer_state import LayerState, Position, entropy_level, graph_max, graph_mean, push
 from eamp.nn.threshold import layer_threshold
 
@@ -26,6 +26,10 @@ class Schedule(ABC):
     @abstractmethod
     def __call__(self, state: LayerState) -> float | Tensor:
         """λ: a number, or one per node ``[n]``."""
+
+    def ahead(self, position: Position | None, width: int, normalization: Normalization) -> float | None:
+        """λ where no embedding has to be looked at for it, else ``None``."""
+        return None
 
 
 Weight: TypeAlias = float | Schedule | Callable[[Tensor, float | Tensor], float | Tensor]
@@ -66,6 +70,10 @@ class Ramp(Schedule):
     def __call__(self, state: LayerState) -> float:
         """λ of the layer."""
         return self.at(state.position)
+
+    def ahead(self, position: Position | None, width: int, normalization: Normalization) -> float:
+        """The same: the embedding does not matter."""
+        return self.at(position)
 
     def at(self, position: Position | None) -> float:
         """λ at a position."""
@@ -164,6 +172,11 @@ class Gain(Schedule):
     def __post_init__(self) -> None:
         nest(self, "of")
 
+    def ahead(self, position: Position | None, width: int, normalization: Normalization) -> float | None:
+        """For ``"sym"`` the threshold is a function of the width."""
+        gain = ahead(self.of, position, width, normalization)
+        return gain * sym_threshold(width) if normalization == "sym" and gain is not None else None
+
     def __call__(self, state: LayerState) -> float | Tensor:
         """Gain times threshold."""
         if state.normalization == "sym":
@@ -200,9 +213,17 @@ class Hops(Schedule):
 
     def __call__(self, state: LayerState) -> float | Tensor:
         """The gain of the layer, in units of the threshold."""
-        if state.position is None:
+        return self.gain(state.position)(state)
+
+    def ahead(self, position: Position | None, width: int, normalization: Normalization) -> float | None:
+        """As for the gain."""
+        return self.gain(position).ahead(position, width, normalization)
+
+    def gain(self, position: Position | None) -> Gain:
+        """The gain at a position."""
+        if position is None:
             raise ValueError(missing_number(self))
-        return Gain(max(0.0, 1 - self.of / state.position.layers))(state)
+        return Gain(max(0.0, 1 - self.of / position.layers))
 
 
 @dataclass(frozen=True)
@@ -317,6 +338,13 @@ def evaluate(weight: Weight, state: LayerState) -> float | Tensor:
     if callable(weight):
         return weight(state.energy, state.temperature)
     return weight
+
+
+def ahead(weight: Weight, position: Position | None, width: int, normalization: Normalization) -> float | None:
+    """λ in a layer whose embedding is not known yet, where it does not depend on that."""
+    if isinstance(weight, Schedule):
+        return weight.ahead(position, width, normalization)
+    return None if callable(weight) else float(weight)
 
 
 def missing_number(schedule: Schedule) -> str:

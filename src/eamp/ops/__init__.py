@@ -2,11 +2,14 @@
 
 from eamp.ops.backends import backend
 from eamp.ops.channel_sums import channel_squares
+from eamp.ops.degrees import rsqrt_degree_with_loop
 from eamp.ops.part import node_mean, node_sum
 from eamp.ops.step import entropy_step, normaliser
-from eamp.ops.sums import inner_differences, neighbour_sums, squared_differences, weighted_differences
+from eamp.ops.sums import accumulate_dtype, inner_differences, neighbour_sums, squared_differences, weighted_differences
+from eamp.ops.with_step import with_step
 
 __all__ = [
+    "accumulate_dtype",
     "backend",
     "channel_squares",
     "entropy_step",
@@ -15,6 +18,8 @@ __all__ = [
     "node_mean",
     "node_sum",
     "normaliser",
+    "rsqrt_degree_with_loop",
     "squared_differences",
     "weighted_differences",
+    "with_step",
 ]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.operator import like_first, like_second, operator
 from eamp.ops.part import PartCSR
 from eamp.ops.sums import pack, widen
 
@@ -27,35 +27,20 @@ def channel_squares(x: Tensor, csr: CSR) -> Tensor:
     return _squares(x, *csr[:4], choose(x.device))
 
 
-@torch.library.custom_op("eamp::channel_squares", mutates_args=())
+@operator("eamp::channel_squares", like_first)
 def _squares(x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
     wide = widen(x)
     return load(backend).channel_products(wide, wide, pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
 
 
-@torch.library.custom_op("eamp::channel_products", mutates_args=())
+@operator("eamp::channel_products", like_first)
 def _products(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
     return load(backend).channel_products(widen(x), widen(y), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
 
 
-@torch.library.custom_op("eamp::channel_differences", mutates_args=())
+@operator("eamp::channel_differences", like_second)
 def _differences(g: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
     return load(backend).channel_differences(widen(g), widen(x), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
-
-
-@_squares.register_fake
-def _(x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
-
-
-@_products.register_fake
-def _(x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
-
-
-@_differences.register_fake
-def _(g: Tensor, x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -82,6 +67,6 @@ def _differences_backward(ctx: Any, grad: Tensor) -> Gradients:
     return wrt_g, wrt_x, *(None,) * 5
 
 
-_squares.register_autograd(_squares_backward, setup_context=_save)
-_products.register_autograd(_products_backward, setup_context=_save)
-_differences.register_autograd(_differences_backward, setup_context=_save)
+_squares.differentiated(_squares_backward, _save)
+_products.differentiated(_products_backward, _save)
+_differences.differentiated(_differences_backward, _save)

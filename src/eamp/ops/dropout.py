@@ -18,6 +18,7 @@ from torch import Tensor
 
 from eamp.ops import part
 from eamp.ops.memory import large_empty_like
+from eamp.ops.operator import like_first, operator
 from eamp.ops.threads import draw_ticket, pointer, run
 
 PIECE = 4096  # elements that share a pair of seeds
@@ -51,18 +52,13 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     return _dropout(x, torch.randint(2**62, ()), p)
 
 
-@torch.library.custom_op("eamp::dropout", mutates_args=())
+@operator("eamp::dropout", like_first)
 def _dropout(x: Tensor, seed: Tensor, p: float) -> Tensor:
     x, out = x.contiguous(), large_empty_like(x)
     block = np.array([0, x.numel(), seed.item(), round(p * 2**32), x.data_ptr(), out.data_ptr(), 0], np.int64)
     block.view(np.float64)[SCALE] = 1 / (1 - p)
     run(task(np.float64 if x.dtype == torch.float64 else np.float32), block)
     return out
-
-
-@_dropout.register_fake
-def _(x: Tensor, seed: Tensor, p: float) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -74,7 +70,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
     return _dropout(grad, *ctx.saved_tensors, ctx.p), None, None
 
 
-_dropout.register_autograd(_backward, setup_context=_save)
+_dropout.differentiated(_backward, _save)
 
 
 @njit(inline="always")

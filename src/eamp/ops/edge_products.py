@@ -19,6 +19,7 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.operator import like_second, operator
 from eamp.ops.sums import accumulate_dtype, pack
 
 BLOCK = 16  # features gathered at a time: the largest tensor of P is [edges × BLOCK]
@@ -34,7 +35,7 @@ def edge_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     return _products(x, y, csr.rowptr, csr.col, csr.reverse, choose(x.device))
 
 
-@torch.library.custom_op("eamp::attended_sums", mutates_args=())
+@operator("eamp::attended_sums", like_second)
 def _attended(a: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, backend: str) -> Tensor:
     m = int(rowptr[-1])
     dtype = accumulate_dtype(x)
@@ -43,7 +44,12 @@ def _attended(a: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor
     return load(backend).neighbour_sums(ones, x.to(dtype), ones, csr, False).to(x.dtype)
 
 
-@torch.library.custom_op("eamp::edge_products", mutates_args=())
+def per_edge(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, *_: Any) -> Tensor:
+    """One number per edge."""
+    return x.new_empty(col.numel())
+
+
+@operator("eamp::edge_products", per_edge)
 def _products(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, backend: str) -> Tensor:
     m, dtype = int(rowptr[-1]), accumulate_dtype(x)
     row = torch.arange(x.size(0), device=x.device).repeat_interleave(rowptr.diff().long())
@@ -52,16 +58,6 @@ def _products(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor
     for left, right in zip(x.to(dtype).split(BLOCK, 1), y.to(dtype).split(BLOCK, 1), strict=True):
         out[:m] += (left[row] * right[neighbour]).sum(1)
     return out.to(x.dtype)
-
-
-@_attended.register_fake
-def _(a: Tensor, x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
-
-
-@_products.register_fake
-def _(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, *_: Any) -> Tensor:
-    return x.new_empty(col.numel())
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -85,5 +81,5 @@ def _products_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return wrt_x, wrt_y, None, None, None, None
 
 
-_attended.register_autograd(_attended_backward, setup_context=_save)
-_products.register_autograd(_products_backward, setup_context=_save)
+_attended.differentiated(_attended_backward, _save)
+_products.differentiated(_products_backward, _save)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,6 +11,7 @@ from torch import Tensor
 from eamp.graph import CSR
 from eamp.ops.memory import large_empty_like
 from eamp.ops.numba_kernels import FACTOR, TEMPERATURE, TICKET, tasks
+from eamp.ops.sums import TINY
 from eamp.ops.threads import run
 
 PARTS_PER_THREAD = 8  # enough that a thread which is held up leaves its share to the others
@@ -27,13 +30,15 @@ def launch(
     scale: Tensor | None = None,
     energy: Tensor | None = None,
     out: Tensor | None = None,
+    base: Tensor | None = None,
+    unit: Tensor | None = None,
     flag: bool = False,
     temperature: float = 1.0,
     factor: float = 1.0,
 ) -> None:
     """Run tasks one after the other on the same operands, all of one dtype. Those they write to must be contiguous."""
     weight = None if csr.edge_weight is None else csr.edge_weight.to(x.dtype)
-    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, per_node, scale, energy, out)
+    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, per_node, scale, energy, out, base, unit)
     operands = [None if operand is None else operand.contiguous() for operand in in_order_of_slots]  # kept alive to the end
     addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
     parts = PARTS_PER_THREAD * torch.get_num_threads()
@@ -68,8 +73,15 @@ def weighted_differences(q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
     """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
+    return mixed_neighbour_sums(left, x, right, None, csr, self_loops, 0.0)
+
+
+def mixed_neighbour_sums(
+    left: Tensor, x: Tensor, right: Tensor, mixed_in: Tensor | None, csr: CSR, self_loops: bool, share: float
+) -> Tensor:
+    """(1 − ``share``) N(l, x, r) + ``share`` · ``mixed_in``, the second summand only where there is one."""
     out = large_empty_like(x)
-    launch(("neighbours",), csr, x, q=left, r=right, out=out, flag=self_loops)
+    launch(("neighbours",), csr, x, y=mixed_in, q=left, r=right, out=out, flag=self_loops, factor=share)
     return out
 
 
@@ -104,6 +116,35 @@ def entropy_step(x: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor
         factor=factor,
     )
     return out, energy
+
+
+def with_step(
+    base: Tensor, x: Tensor, csr: CSR, scale: Tensor, temperature: float, factor: float, inward: Tensor | None, scale_free: bool
+) -> Tensor:
+    """``base`` + γ u ⊙ T∇S(u ⊙ x), with u ``inward``, and T in units of the mean square of x times sqrt(F) if ``scale_free``."""
+    energy, q, per_edge, out = x.new_empty(x.size(0)), x.new_empty(x.size(0)), x.new_empty(csr.col.numel()), large_empty_like(x)
+    if inward is not None or scale_free:
+        seen = torch.empty_like(x, memory_format=torch.contiguous_format)
+        launch(("enter",), csr, x, per_node=energy, unit=torch.ones_like(energy) if inward is None else inward, out=seen)
+        x = seen
+    if scale_free:
+        mean = energy.sum(dtype=torch.float64).item() / max(x.numel(), 1)
+        temperature *= (mean if mean > TINY else 1.0) * math.sqrt(x.size(1))
+    launch(
+        ("squared", "drive", "weighted"),
+        csr,
+        x,
+        q=q,
+        per_edge=per_edge,
+        per_node=energy,
+        scale=scale,
+        out=out,
+        base=base,
+        unit=inward,
+        temperature=temperature,
+        factor=factor,
+    )
+    return out
 
 
 def entropy_step_backward(

@@ -20,8 +20,8 @@ from eamp.ops.threads import draw_ticket, pointer
 OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
 # The block of 64-bit numbers that a task reads: counts, then addresses (0 where a task has no use for one), then two reals.
-TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(22)
-ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, SCALE, ENERGY, OUT, FLAG, TEMPERATURE, FACTOR, SLOTS = _addresses
+TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(24)
+ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, SCALE, ENERGY, OUT, BASE, UNIT, FLAG, TEMPERATURE, FACTOR, SLOTS = _addresses
 
 
 @njit(**OPTIONS)
@@ -200,8 +200,28 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
             part = draw_ticket(block)
 
     @cfunc("void(voidptr)", **OPTIONS)
+    def enter(block):
+        """out_i = u_i x_i and per_node_i = ‖x_i‖², with u in unit"""
+        slots = carray(block, SLOTS, np.int64)
+        parts, n, features = slots[PARTS], slots[NODES], slots[FEATURES]
+        x, out = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[OUT]), (n, features), real)
+        u, square = carray(pointer(slots[UNIT]), n, real), carray(pointer(slots[PER_NODE]), n, real)
+        part = draw_ticket(block)
+        while part < parts:
+            for i in range(n * part // parts, n * (part + 1) // parts):
+                total = real(0)
+                for f in range(features):
+                    total += x[i, f] * x[i, f]
+                    out[i, f] = u[i] * x[i, f]
+                square[i] = total
+            part = draw_ticket(block)
+
+    @cfunc("void(voidptr)", **OPTIONS)
     def weighted(block):
-        """out_i = Σ_j a_ij ((q_i + q_j)(x_i − x_j) + (r_i + r_j)(y_i − y_j)), the second summand only where there is a y"""
+        """out_i = Σ_j a_ij ((q_i + q_j)(x_i − x_j) + (r_i + r_j)(y_i − y_j)), the second summand only where there is a y.
+
+        Where there is a base, base_i + u_i out_i, with u in unit where there is one.
+        """
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
         rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
@@ -210,7 +230,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         weight = carray(pointer(slots[WEIGHT]), m, real)
         q, r = carray(pointer(slots[Q]), n, real), carray(pointer(slots[R]), n, real)
         x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
-        out = carray(pointer(slots[OUT]), (n, features), real)
+        out, base = carray(pointer(slots[OUT]), (n, features), real), carray(pointer(slots[BASE]), (n, features), real)
+        u = carray(pointer(slots[UNIT]), n, real)
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
@@ -219,12 +240,16 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 add_differences(out, q, x, rowptr, col, weight, weighted, i)
                 if slots[Y] != 0:
                     add_differences(out, r, y, rowptr, col, weight, weighted, i)
+                if slots[BASE] != 0:
+                    scale = u[i] if slots[UNIT] != 0 else real(1)
+                    for f in range(features):
+                        out[i, f] = base[i, f] + scale * out[i, f]
             part = draw_ticket(block)
 
     @cfunc("void(voidptr)", **OPTIONS)
     def neighbours(block):
-        """out_i = q_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with self-loops"""
-        slots = carray(block, SLOTS, np.int64)
+        """out_i = (1 − γ) q_i (r_i x_i + Σ_j a_ij r_j x_j) + γ y_i, r_i x_i only with self-loops, y_i only where there is a y"""
+        slots, reals = carray(block, SLOTS, np.int64), carray(block, SLOTS, np.float64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
         rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
         col = carray(pointer(slots[COL]), m, index)
@@ -232,19 +257,24 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         weight = carray(pointer(slots[WEIGHT]), m, real)
         q = carray(pointer(slots[Q]), n, real)
         r = carray(pointer(slots[R]), n, real)
-        x = carray(pointer(slots[X]), (n, features), real)
+        x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
         out = carray(pointer(slots[OUT]), (n, features), real)
-        loop = real(slots[FLAG])
+        loop, share = real(slots[FLAG]), real(reals[FACTOR])
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
-                w0 = q[i] * loop * r[i]
-                for f in range(features):
-                    out[i, f] = w0 * x[i, f]
+                left = (real(1) - share) * q[i]
+                w0 = left * loop * r[i]
+                if slots[Y] != 0:
+                    for f in range(features):
+                        out[i, f] = w0 * x[i, f] + share * y[i, f]
+                else:
+                    for f in range(features):
+                        out[i, f] = w0 * x[i, f]
                 e, end = rowptr[i], rowptr[i + 1]
                 while e + 4 <= end:
                     j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
-                    w0, w1, w2, w3 = q[i] * r[j0], q[i] * r[j1], q[i] * r[j2], q[i] * r[j3]
+                    w0, w1, w2, w3 = left * r[j0], left * r[j1], left * r[j2], left * r[j3]
                     if weighted:
                         w0, w1, w2, w3 = w0 * weight[e], w1 * weight[e + 1], w2 * weight[e + 2], w3 * weight[e + 3]
                     for f in range(features):
@@ -252,7 +282,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                     e += 4
                 while e < end:
                     j0 = col[e]
-                    w0 = q[i] * r[j0] * weight[e] if weighted else q[i] * r[j0]
+                    w0 = left * r[j0] * weight[e] if weighted else left * r[j0]
                     for f in range(features):
                         out[i, f] += w0 * x[j0, f]
                     e += 1
@@ -286,6 +316,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         "inner": inner,
         "row_sums": row_sums,
         "drive": drive,
+        "enter": enter,
         "drive_backward": drive_backward,
         "weighted": weighted,
         "neighbours": neighbours,

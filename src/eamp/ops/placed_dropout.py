@@ -19,6 +19,7 @@ from torch import Tensor
 from eamp.ops import part
 from eamp.ops.dropout import PIECE, hashed, seeds_of
 from eamp.ops.memory import large_empty_like
+from eamp.ops.operator import like_first, operator
 from eamp.ops.threads import draw_ticket, pointer, run
 
 ROWS = 64  # that a thread takes at a time
@@ -61,7 +62,7 @@ def dropout_of_rows(x: Tensor, p: float, places: Places) -> Tensor:
     return _dropout_rows(x, seed, p, places.nodes * x.size(1), offset)
 
 
-@torch.library.custom_op("eamp::dropout_rows", mutates_args=())
+@operator("eamp::dropout_rows", like_first)
 def _dropout_rows(x: Tensor, seed: Tensor, p: float, start: Tensor, offset: Tensor) -> Tensor:
     x, start, offset, out = x.contiguous(), start.contiguous(), offset.contiguous(), large_empty_like(x)
     addresses = [tensor.data_ptr() for tensor in (x, out, start, offset)]
@@ -69,11 +70,6 @@ def _dropout_rows(x: Tensor, seed: Tensor, p: float, start: Tensor, offset: Tens
     block.view(np.float64)[SCALE] = 1 / (1 - p)
     run(task(np.float64 if x.dtype == torch.float64 else np.float32), block)
     return out
-
-
-@_dropout_rows.register_fake
-def _(x: Tensor, seed: Tensor, p: float, start: Tensor, offset: Tensor) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -86,7 +82,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return _dropout_rows(grad, seed, ctx.p, start, offset), None, None, None, None
 
 
-_dropout_rows.register_autograd(_backward, setup_context=_save)
+_dropout_rows.differentiated(_backward, _save)
 
 
 @functools.cache

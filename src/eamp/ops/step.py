@@ -18,6 +18,7 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.operator import like_first, operator
 from eamp.ops.part import PartCSR
 from eamp.ops.sums import Gradients, accumulate_dtype, inner_differences, pack, squared_differences, weighted_differences, widen
 
@@ -45,7 +46,12 @@ def normaliser(x: Tensor, rsqrt_degree: Tensor) -> Tensor:
     return rsqrt_degree.to(accumulate_dtype(x)) * (1 / math.sqrt(max(x.size(1), 1)))
 
 
-@torch.library.custom_op("eamp::entropy_step", mutates_args=())
+def step_and_energy(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    """The shapes of a step and of its energies."""
+    return like_first(x), x.new_empty(x.size(0), dtype=accumulate_dtype(x))
+
+
+@operator("eamp::entropy_step", step_and_energy)
 def _entropy_step(
     x: Tensor,
     rowptr: Tensor,
@@ -67,11 +73,6 @@ def _entropy_step(
     energy = c * (sums.squared_differences(wide, csr) / 2)
     ratio = energy / temperature.to(energy.dtype)
     return sums.weighted_differences(factor * c * torch.exp(-ratio) * (1 - ratio), wide, csr).to(x.dtype), energy
-
-
-@_entropy_step.register_fake
-def _(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(x.size(0), dtype=accumulate_dtype(x))
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -111,7 +112,12 @@ def composed_backward(
     return wrt_x, (slope * ratio).sum().to(temperature.dtype)
 
 
-@torch.library.custom_op("eamp::entropy_step_backward", mutates_args=())
+def derivatives(x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+    """The shapes of the derivatives in x and T."""
+    return like_first(x), others[5].new_empty(())
+
+
+@operator("eamp::entropy_step_backward", derivatives)
 def _entropy_step_backward(
     x: Tensor,
     grad_step: Tensor,
@@ -136,10 +142,4 @@ def _entropy_step_backward(
     return wrt_x.to(x.dtype), wrt_temperature.to(temperature.dtype)
 
 
-@_entropy_step_backward.register_fake
-def _(x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
-    temperature = others[5]
-    return torch.empty_like(x, memory_format=torch.contiguous_format), temperature.new_empty(())
-
-
-_entropy_step.register_autograd(_backward, setup_context=_save)
+_entropy_step.differentiated(_backward, _save)

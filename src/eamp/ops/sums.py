@@ -20,9 +20,11 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.operator import like_second, operator
 from eamp.ops.part import PartCSR
 
 Gradients = tuple[Tensor | None, ...]
+TINY = 1e-30  # a mean square below is no unit to measure energies in: the embedding counts as zero and is taken as it is
 
 
 def accumulate_dtype(x: Tensor) -> torch.dtype:
@@ -63,27 +65,44 @@ def weighted_differences(
     return _weighted(q, x, r, y, *csr[:4], backend or choose(x.device))
 
 
-def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool = False) -> Tensor:
-    """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``; shape of ``x``."""
-    if isinstance(csr, PartCSR):  # r ⊙ x travels; no row of the halo is kept, so its l is not needed
+def neighbour_sums(
+    left: Tensor,
+    x: Tensor,
+    right: Tensor,
+    csr: CSR,
+    self_loops: bool = False,
+    mixed_in: Tensor | None = None,
+    share: float = 0.0,
+) -> Tensor:
+    """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``; shape of ``x``.
+
+    With ``mixed_in`` y, (1 − ``share``) N(l, x, r) + ``share`` y in the same pass.
+    """
+    if isinstance(csr, PartCSR):  # r ⊙ x travels; no row of the halo is kept, so neither its l nor its y is needed
         scaled = csr.with_halo(right.to(x.dtype).unsqueeze(1) * x)
         factors = left.new_ones(scaled.size(0)), right.new_ones(scaled.size(0))
         factors[0][: x.size(0)] = left
-        return neighbour_sums(factors[0], scaled, factors[1], csr.local, self_loops)[: x.size(0)]
-    return _neighbours(left, x, right, *csr[:4], self_loops, choose(x.device))
+        out = neighbour_sums(factors[0], scaled, factors[1], csr.local, self_loops)[: x.size(0)]
+        return out if mixed_in is None else torch.lerp(out, mixed_in, share)
+    return _neighbours(left, x, right, mixed_in, *csr[:4], self_loops, share if mixed_in is not None else 0.0, choose(x.device))
 
 
-@torch.library.custom_op("eamp::squared_differences", mutates_args=())
+def per_node(x: Tensor, *_: Any) -> Tensor:
+    """One sum per row of the first argument."""
+    return x.new_empty(x.size(0), dtype=accumulate_dtype(x))
+
+
+@operator("eamp::squared_differences", per_node)
 def _squared(x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
     return load(backend).squared_differences(widen(x), pack(rowptr, col, reverse, edge_weight))
 
 
-@torch.library.custom_op("eamp::inner_differences", mutates_args=())
+@operator("eamp::inner_differences", per_node)
 def _inner(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
     return load(backend).inner_differences(widen(x), widen(y), pack(rowptr, col, reverse, edge_weight))
 
 
-@torch.library.custom_op("eamp::weighted_differences", mutates_args=())
+@operator("eamp::weighted_differences", like_second)
 def _weighted(
     q: Tensor,
     x: Tensor,
@@ -100,41 +119,28 @@ def _weighted(
     return load(backend).weighted_differences(widen(q), widen(x), csr, *second).to(x.dtype)
 
 
-@torch.library.custom_op("eamp::neighbour_sums", mutates_args=())
+@operator("eamp::mixed_neighbour_sums", like_second)
 def _neighbours(
     left: Tensor,
     x: Tensor,
     right: Tensor,
+    mixed_in: Tensor | None,
     rowptr: Tensor,
     col: Tensor,
     reverse: Tensor,
     edge_weight: Tensor | None,
     self_loops: bool,
+    share: float,
     backend: str,
 ) -> Tensor:
-    wide = widen(x)
-    csr = pack(rowptr, col, reverse, edge_weight)
-    return load(backend).neighbour_sums(left.to(wide.dtype), wide, right.to(wide.dtype), csr, self_loops).to(x.dtype)
+    wide, csr, sums = widen(x), pack(rowptr, col, reverse, edge_weight), load(backend)
+    left, right = left.to(wide.dtype), right.to(wide.dtype)
+    if backend == "numba":
+        from eamp.ops.numba_cpu import mixed_neighbour_sums as on_cpu
 
-
-@_squared.register_fake
-def _(x: Tensor, *_: Any) -> Tensor:
-    return x.new_empty(x.size(0), dtype=accumulate_dtype(x))
-
-
-@_inner.register_fake
-def _(x: Tensor, *_: Any) -> Tensor:
-    return x.new_empty(x.size(0), dtype=accumulate_dtype(x))
-
-
-@_weighted.register_fake
-def _(q: Tensor, x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
-
-
-@_neighbours.register_fake
-def _(left: Tensor, x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
+        return on_cpu(left, wide, right, None if mixed_in is None else widen(mixed_in), csr, self_loops, share).to(x.dtype)
+    out = sums.neighbour_sums((1 - share) * left, wide, right, csr, self_loops)
+    return (out if mixed_in is None else out.add_(widen(mixed_in), alpha=share)).to(x.dtype)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -165,16 +171,18 @@ def _weighted_backward(ctx: Any, grad: Tensor) -> Gradients:
 
 
 def _save_neighbours(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    left, _, right, *csr, ctx.self_loops, ctx.backend = inputs
+    left, _, right, _, *csr, ctx.self_loops, ctx.share, ctx.backend = inputs
     ctx.save_for_backward(left, right, *csr)
 
 
 def _neighbours_backward(ctx: Any, grad: Tensor) -> Gradients:
     left, right, *csr = ctx.saved_tensors
-    return None, _neighbours(right, grad, left, *csr, ctx.self_loops, ctx.backend), *(None,) * 7
+    needed = ctx.needs_input_grad
+    wrt_x = _neighbours(right, grad, left, None, *csr, ctx.self_loops, ctx.share, ctx.backend) if needed[1] else None
+    return None, wrt_x, None, ctx.share * grad if needed[3] else None, *(None,) * 7
 
 
-_squared.register_autograd(_squared_backward, setup_context=_save)
-_inner.register_autograd(_inner_backward, setup_context=_save)
-_weighted.register_autograd(_weighted_backward, setup_context=_save)
-_neighbours.register_autograd(_neighbours_backward, setup_context=_save_neighbours)
+_squared.differentiated(_squared_backward, _save)
+_inner.differentiated(_inner_backward, _save)
+_weighted.differentiated(_weighted_backward, _save)
+_neighbours.differentiated(_neighbours_backward, _save_neighbours)
