@@ -141,8 +141,40 @@ Adjacency: TypeAlias = "Tensor | Graph | Data | Any"
 
 def build_csr(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int, symmetrize: bool) -> CSR:
     """Sort, merge and check a ``[2, m]`` edge list."""
-    row, col = edge_index[0].long(), edge_index[1].long()
-    check_range(row, col, num_nodes)
+    check_range(edge_index, num_nodes)
+    if edge_weight is None and edge_index.device.type == "cpu":
+        csr = count_entries(edge_index, num_nodes, symmetrize)
+        if csr is not None:
+            return csr
+    return sort_entries(edge_index[0].long(), edge_index[1].long(), edge_weight, num_nodes, symmetrize)
+
+
+def count_entries(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> CSR | None:
+    """The CSR of an unweighted edge list in little memory; ``None`` if it is directed."""
+    from eamp.neighbour_lists import neighbour_lists  # which takes a moment to load
+
+    if edge_index.dtype not in (torch.int32, torch.int64):
+        edge_index = edge_index.long()
+    row, col = (ends.contiguous().numpy() for ends in edge_index)
+    index_type = index_type_of(edge_index.size(1) * (2 if symmetrize else 1), num_nodes)
+    lists = neighbour_lists(row, col, num_nodes, symmetrize, torch.empty(0, dtype=index_type).numpy().dtype)
+    if lists is None:
+        return None
+    rowptr, neighbours, reverse = map(torch.from_numpy, lists)
+    return CSR(rowptr, neighbours, reverse, None, *degrees(rowptr.diff().double()))
+
+
+def index_type_of(entries: int, num_nodes: int) -> torch.dtype:
+    return torch.int32 if max(entries, num_nodes) <= INT32_MAX else torch.int64
+
+
+def degrees(degree: Tensor) -> tuple[Tensor, Tensor]:
+    """k_i and 1/sqrt(k_i), which is 0 for an isolated node."""
+    return degree, torch.where(degree > 0, degree.rsqrt(), 0.0)
+
+
+def sort_entries(row: Tensor, col: Tensor, edge_weight: Tensor | None, num_nodes: int, symmetrize: bool) -> CSR:
+    """The same on any device and with weights, by sorting keys; this one says what is wrong with a directed graph."""
     keep = row != col
     if not bool(keep.all()):
         row, col = row[keep], col[keep]
@@ -172,9 +204,8 @@ def build_csr(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int, sy
     counts = torch.bincount(row, minlength=num_nodes)
     degree = counts.double() if weight is None else weight.new_zeros(num_nodes, dtype=torch.float64).index_add_(0, row, weight.double())
     rowptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    rsqrt_degree = torch.where(degree > 0, degree.rsqrt(), 0.0)
-    index_type = torch.int32 if max(key.numel(), num_nodes) <= INT32_MAX else torch.int64
-    return CSR(rowptr.to(index_type), col.to(index_type), reverse.to(index_type), weight, degree, rsqrt_degree)
+    index_type = index_type_of(key.numel(), num_nodes)
+    return CSR(rowptr.to(index_type), col.to(index_type), reverse.to(index_type), weight, *degrees(degree))
 
 
 def merge(key: Tensor, weight: Tensor | None, reduce: str) -> tuple[Tensor, Tensor | None]:
@@ -188,20 +219,21 @@ def merge(key: Tensor, weight: Tensor | None, reduce: str) -> tuple[Tensor, Tens
     return unique, merged
 
 
-def check_range(row: Tensor, col: Tensor, num_nodes: int) -> None:
-    for wrong, complaint, remedy in (
-        ((row < 0) | (col < 0), "negative", "node indices start at 0"),
-        (
-            (row >= num_nodes) | (col >= num_nodes),
-            f">= num_nodes = {num_nodes}",
-            "pass the right num_nodes, or features with a row per node",
-        ),
+def check_range(edge_index: Tensor, num_nodes: int) -> None:
+    """Every end of an edge must be a node."""
+    if edge_index.numel() == 0:
+        return
+    lowest, highest = (int(bound) for bound in edge_index.aminmax())
+    for found, complaint, remedy in (
+        (lowest < 0, "negative", "node indices start at 0"),
+        (highest >= num_nodes, f">= num_nodes = {num_nodes}", "pass the right num_nodes, or features with a row per node"),
     ):
-        if bool(wrong.any()):
+        if found:
+            wrong = ((edge_index < 0) if complaint == "negative" else (edge_index >= num_nodes)).any(0)
             e = int(wrong.nonzero()[0])
             raise GraphError(
-                f"edge_index has {int(wrong.sum())} of {row.numel()} edges with an index {complaint}; the first is "
-                f"edge {e}, ({int(row[e])}, {int(col[e])}): {remedy}."
+                f"edge_index has {int(wrong.sum())} of {edge_index.size(1)} edges with an index {complaint}; the first is "
+                f"edge {e}, ({int(edge_index[0, e])}, {int(edge_index[1, e])}): {remedy}."
             )
 
 

@@ -1,0 +1,111 @@
+"""The neighbour lists of an edge list, by counting: nothing is sorted, and no 64-bit key is made of an edge.
+
+Putting every edge under its column, and then, column after column, under its row, leaves the columns of a row in ascending order. Beside
+the edge list itself that takes 8 bytes per entry and a few numbers per node, where sorting keys takes some fifty.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+
+Indices: TypeAlias = np.ndarray[Any, Any]
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True}
+
+
+def neighbour_lists(
+    row: Indices, col: Indices, num_nodes: int, symmetrize: bool, index_type: Any
+) -> tuple[Indices, Indices, Indices] | None:
+    """``rowptr``, ``col`` and ``reverse`` as in :class:`eamp.graph.CSR`, without self-loops and duplicates; ``None`` for a directed graph.
+
+    Every index must be at least 0 and below ``num_nodes``, which is not checked here.
+
+    Example:
+        >>> rowptr, col, reverse = neighbour_lists(np.array([1, 0, 2, 1]), np.array([0, 1, 1, 2]), 3, False, np.int32)
+        >>> col
+        array([1, 0, 2, 1], dtype=int32)
+    """
+    start = np.zeros(num_nodes + 1, index_type)
+    count_columns(row, col, symmetrize, start)
+    members = np.empty(start[-1], index_type)
+    put_under_columns(row, col, symmetrize, start[:-1].copy(), members)
+    rowptr = np.zeros(num_nodes + 1, index_type)
+    count_rows(start, members, np.full(num_nodes, -1, index_type), rowptr)
+    col = np.empty(rowptr[-1], index_type)
+    put_under_rows(start, members, rowptr, rowptr[:-1].copy(), col)
+    del start, members  # before the last array is made
+    reverse = np.empty(col.size, index_type)
+    return (rowptr, col, reverse) if find_opposites(rowptr, col, rowptr[:-1].copy(), reverse) else None
+
+
+@njit(**OPTIONS)
+def add_up(counts):
+    """Counts at 1, 2, ... become the places where rows end, and others begin."""
+    for i in range(1, counts.size):
+        counts[i] += counts[i - 1]
+
+
+@njit(**OPTIONS)
+def count_columns(row, col, symmetrize, start):
+    """Where the members of every column begin."""
+    for e in range(row.size):
+        if row[e] != col[e]:
+            start[col[e] + 1] += 1
+            if symmetrize:
+                start[row[e] + 1] += 1
+    add_up(start)
+
+
+@njit(**OPTIONS)
+def put_under_columns(row, col, symmetrize, place, members):
+    """The rows of every column, in any order."""
+    for e in range(row.size):
+        i, j = row[e], col[e]
+        if i != j:
+            members[place[j]] = i
+            place[j] += 1
+            if symmetrize:
+                members[place[i]] = j
+                place[i] += 1
+
+
+@njit(**OPTIONS)
+def count_rows(start, members, last, rowptr):
+    """Where every row begins, if it has each column once; ``last`` is the column that a row met last."""
+    for j in range(start.size - 1):
+        for p in range(start[j], start[j + 1]):
+            i = members[p]
+            if last[i] != j:
+                last[i] = j
+                rowptr[i + 1] += 1
+    add_up(rowptr)
+
+
+@njit(**OPTIONS)
+def put_under_rows(start, members, rowptr, place, out):
+    """The columns of every row, ascending because the columns are gone through in order."""
+    for j in range(start.size - 1):
+        for p in range(start[j], start[j + 1]):
+            i = members[p]
+            if place[i] == rowptr[i] or out[place[i] - 1] != j:
+                out[place[i]] = j
+                place[i] += 1
+
+
+@njit(**OPTIONS)
+def find_opposites(rowptr, col, place, reverse):
+    """The entry (j, i) of every entry (i, j); whether there is one for all.
+
+    Rows are gone through in order, so they meet the entries of row j in the order in which they lie there.
+    """
+    for i in range(rowptr.size - 1):
+        for e in range(rowptr[i], rowptr[i + 1]):
+            j = col[e]
+            p = place[j]
+            if p == rowptr[j + 1] or col[p] != i:
+                return False
+            reverse[e] = p
+            place[j] = p + 1
+    return True
