@@ -21,6 +21,7 @@ from eamp.distributed.peers import Alone
 from eamp.graph import Graph
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.sparse_features import sparse_features
+from eamp.ordering import nearer
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def train(
         >>> len(train(model, data, PROTOCOLS["paper"].with_changes(epochs=5)).history)
         5
     """
-    peers = peers or Alone()
+    peers, data = peers or Alone(), nearer(data)
     x = sparse_features(data.x) if getattr(model, "takes_sparse_features", False) else data.x
     x, data, graph = peers.share(model, x, data, Graph(data.edge_index, data.num_nodes))
     one_pass = peers.agree(same_in_training(model, x, graph))
