@@ -1,4 +1,4 @@
-"""The deep family: its members are the networks they are said to be, and checkpointing changes nothing but memory."""
+"""The deep family: its members are the networks they are said to be."""
 
 from typing import Any
 
@@ -90,36 +90,6 @@ def test_residual_adds_the_input() -> None:
     for _ in range(2):
         x = x + gcn_propagate(x, GRAPH)
     torch.testing.assert_close(model(X, GRAPH), decoded(model, x))
-
-
-@pytest.mark.parametrize("layers", [5, 16, 17, 40, 300])
-@pytest.mark.parametrize("detach", [True, False])
-def test_checkpointing_changes_no_gradient(layers: int, detach: bool) -> None:
-    options: dict[str, Any] = {"shared": True, "initial_residual": 0.1, "layer_dropout": 0.3, "entropy": {**STEP, "detach": detach}}
-    results = []
-    for checkpoint in (False, True):
-        model = network(layers, checkpoint=checkpoint, **options)
-        torch.manual_seed(1)
-        out = model(X, GRAPH)
-        results.append((out, *torch.autograd.grad(out.square().sum(), list(model.parameters()))))
-    for got, expected in zip(*results, strict=True):
-        torch.testing.assert_close(got, expected)
-
-
-def kept(layers: int, checkpoint: bool) -> int:
-    """Elements of embeddings kept for the backward pass."""
-    model = network(layers, shared=True, initial_residual=0.1, entropy={**STEP, "detach": False}, checkpoint=checkpoint)
-    size = X.size(0) * 8
-    held: list[Tensor] = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: held.append(t) or t, lambda t: t):
-        model(X, GRAPH)
-    return len({t.data_ptr() for t in held if t.numel() == size})
-
-
-def test_checkpointing_keeps_little() -> None:
-    assert kept(256, checkpoint=False) > 256
-    assert kept(256, checkpoint=True) <= 20
-    assert kept(1000, checkpoint=True) <= 20
 
 
 def test_left_as_it_is_it_propagates_with_an_initial_residual() -> None:

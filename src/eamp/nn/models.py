@@ -38,6 +38,7 @@ def from_pyg(
     *,
     dropout: float = 0.0,
     entropy: Entropy = None,
+    checkpoint: bool = False,
     **options: Any,
 ) -> Module:
     """A model of PyG, such as ``GAT``: ``num_layers`` hidden layers, which get the entropy step from :func:`wrap`, plus an output layer.
@@ -53,6 +54,10 @@ def from_pyg(
           (1): SAGEConv(64, 7, aggr=mean)
         )
     """
+    if checkpoint:
+        raise ValueError(
+            f"checkpoint=True is for eamp's own models, whose layers eamp runs itself; those of PyG's {architecture.__name__} PyG runs."
+        )
     model = architecture(in_channels, hidden_channels, num_layers + 1, out_channels, dropout=dropout, **options)
     model.convs = ModuleList(FromPyG(conv) for conv in model.convs)
     return model if entropy is None else wrap(model, skip=f"convs.{num_layers}", **entropy)
@@ -97,7 +102,7 @@ def grand(*sizes: int, **options: Any) -> Module:
     return GRAND(*sizes, **options)
 
 
-# All are called alike: (in_channels, hidden_channels, out_channels, num_layers, *, dropout=0.0, entropy=None, ...).
+# All are called alike: (in_channels, hidden_channels, out_channels, num_layers, *, dropout=0.0, entropy=None, checkpoint=False, ...).
 MODELS: dict[str, Callable[..., Module]] = {
     "gcn": GCN,
     "entropic-gcn": partial(with_entropy, GCN),
