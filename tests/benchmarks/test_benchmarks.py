@@ -3,12 +3,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
+import eamp
 from eamp.benchmarks import report
 from eamp.benchmarks.growth import exponent, growth, peak_memory
-from eamp.benchmarks.step import compare
+from eamp.benchmarks.large import large
+from eamp.benchmarks.memory import of_network
+from eamp.benchmarks.step import bytes_moved, compare, reordered
 from eamp.benchmarks.timing import interleaved, ratios
-from eamp.benchmarks.training import training_step
+from eamp.benchmarks.training import gcnii_epoch, training_step
 
 
 def test_contenders_take_turns() -> None:
@@ -38,9 +42,21 @@ def test_the_report_is_printed_and_written(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(report, "CASES", [(2, 8, 200, 800)])
     monkeypatch.setattr(report, "compare", partial(compare, rounds=2))
     monkeypatch.setattr(report, "training_step", partial(training_step, rounds=1))
+    monkeypatch.setattr(report, "gcnii_epoch", lambda layers: gcnii_epoch(layers=2, width=8, rounds=1))
+    monkeypatch.setattr(report, "reordered", lambda *size: reordered(2000, 20_000, features=4, rounds=1))
+    monkeypatch.setattr(report, "memory", lambda *sizes: [of_network("GCNII", layers=2, width=8, rounds=1)])
+    monkeypatch.setattr(report, "large", lambda *sizes: large(100, 300, 4))
     monkeypatch.setattr(report, "growth", partial(growth, rounds=1, features=4))
     output = tmp_path / "results.json"
     results = report.run(output, quick=True)
     assert json.loads(output.read_text()) == results
     assert results["step"][0]["ratios"]["step / A @ x"]["median"] > 0
-    assert "backward / step" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "backward / step" in printed
+    assert "In short" in printed
+
+
+def test_the_bytes_of_a_step_are_counted() -> None:
+    g = eamp.Graph(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))  # two edges, so four entries
+    moved = bytes_moved(g, torch.zeros(3, 5))
+    assert moved == {"step": (3 + 2 + 3 + 4 + 3) * 20, "A @ x": (4 + 3) * 20, "copy": 6 * 20}

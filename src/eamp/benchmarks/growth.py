@@ -26,7 +26,7 @@ def growth(make_graph: Callable[[int, int], eamp.Graph], num_edges: list[int], f
     points = []
     for m in num_edges:
         g, x = make_graph(m // EDGES_PER_NODE, m), torch.randn(m // EDGES_PER_NODE, features)
-        seconds = interleaved(contenders(g, x), rounds)
+        seconds = interleaved(contenders(g, x), max(2, min(rounds, rounds * 10**7 // m)))
         points.append({"edges": g.csr.col.numel(), "nodes": x.size(0), **{name: min(times) for name, times in seconds.items()}})
     exponents = {name: exponent([(p["edges"], p[name]) for p in points]) for name in ("step", "A @ x")}
     return {"features": features, "points": points, "exponents": exponents}
