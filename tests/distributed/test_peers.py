@@ -33,6 +33,14 @@ def test_in_single_precision_they_are_so_up_to_rounding() -> None:
 
 
 @pytest.mark.parametrize("settings", [EXACT, DROPPING], ids=["exact", "dropping"])
+def test_checkpointed_layers_exchange_and_drop_the_same_again(settings: dict[str, Any]) -> None:
+    wanted = trained(settings, 10, torch.float64)
+    got = together(2, trained, settings | {"checkpoint": True}, 10, torch.float64)[0]
+    for name, a, b in zip(("history", "parameters", "energies"), got, wanted, strict=True):
+        assert difference(a, b) < 1e-10, name
+
+
+@pytest.mark.parametrize("settings", [EXACT, DROPPING], ids=["exact", "dropping"])
 def test_a_dead_process_ends_the_job_and_any_number_goes_on(tmp_path: Path, settings: dict[str, Any]) -> None:
     checkpoint = str(tmp_path / "run.safetensors")
     ends = last_words(3, trained, settings, 20, torch.float64, checkpoint, 12)
