@@ -256,6 +256,15 @@ ENTRIES = (
         pages="2623--2631",
         year="2019",
     ),
+    entry(
+        "inproceedings",
+        "chiang2019cluster",
+        title="{Cluster-GCN}: An Efficient Algorithm for Training Deep and Large Graph Convolutional Networks",
+        author="Chiang, Wei-Lin and Liu, Xuanqing and Si, Si and Li, Yang and Bengio, Samy and Hsieh, Cho-Jui",
+        booktitle="Proceedings of the 25th ACM SIGKDD International Conference on Knowledge Discovery and Data Mining",
+        pages="257--266",
+        year="2019",
+    ),
     at_icml(
         "yang2016revisiting",
         "Revisiting Semi-Supervised Learning with Graph Embeddings",

@@ -17,9 +17,9 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 
 from eamp import ops
-from eamp.graph import CSR, Adjacency
+from eamp.graph import CSR, Adjacency, GraphError
 from eamp.memo import as_graph
-from eamp.ops.part import PartCSR
+from eamp.ops.part import Copies, PartCSR
 
 RADIUS = 2.0  # the inverse of what the ReLU keeps
 STEPS = 48  # of Lanczos: enough for 1e-3 on graphs of any size, exact on graphs of fewer nodes
@@ -72,6 +72,11 @@ def layer_threshold(x: Tensor, graph: Adjacency, symmetrize: bool, csr: CSR, bat
 def graph_threshold(csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
     """μ* of every graph in a batch, computed once."""
     known = _remembered.get(csr.degree)
+    if isinstance(csr, PartCSR) and isinstance(csr.exchange, Copies):
+        raise GraphError(
+            "the threshold of a graph cannot be found from sampled neighbours: give the weight as a number, the gain times "
+            "eamp.nn.collapse_threshold(graph, width) of the whole graph."
+        )
     if known is None:
         with torch.no_grad():
             known = _remembered[csr.degree] = estimate(csr, batch, num_graphs)

@@ -33,6 +33,22 @@ class Exchange(Protocol):
         """The largest of all processes' ``x``, elementwise."""
 
 
+class Copies:
+    """The exchange of one process with itself, where every node sampled neighbours of its own: the halo holds a copy of all its rows."""
+
+    def halo(self, x: Tensor) -> Tensor:
+        """All rows."""
+        return x
+
+    def total(self, x: Tensor) -> Tensor:
+        """There is nothing to add."""
+        return x
+
+    def largest(self, x: Tensor) -> Tensor:
+        """There is nothing to compare with."""
+        return x
+
+
 class PartCSR(CSR):
     """The core of a part in place of a :class:`CSR`; ``degree`` and ``rsqrt_degree`` are those in the whole graph.
 
@@ -77,8 +93,10 @@ class PartCSR(CSR):
 
 
 def not_for_parts(what: str) -> GraphError:
-    """The error of something that would be wrong, or have to be written anew, where every process holds a part of the graph."""
-    return GraphError(f"{what} has no form for a graph that is spread over several processes; train in one process.")
+    """The error of something that would be wrong, or have to be written anew, where a process holds a part of the graph."""
+    return GraphError(
+        f"{what} has no form for a graph that is spread over several processes or sampled; use the whole graph in one process."
+    )
 
 
 # --- Statistics over all nodes ----------------------------------------------------------------------------------------
