@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, cast
@@ -25,14 +26,21 @@ class Backend(Protocol):
     def channel_differences(self, g: Tensor, x: Tensor, csr: CSR) -> Tensor: ...
 
 
-MODULES = {"numba": "eamp.ops.numba_cpu", "torch": "eamp.ops.torch_csr", "reference": "eamp.ops.reference"}
+MODULES = {
+    "numba": "eamp.ops.numba_cpu",
+    "torch": "eamp.ops.torch_csr",
+    "reference": "eamp.ops.reference",
+    "triton": "eamp.ops.triton_gpu",
+}
 
-_forced: str | None = None  # a plain global, which torch.compile can guard on
+# Plain globals, which torch.compile can guard on.
+_forced: str | None = None
+_has_triton = importlib.util.find_spec("triton") is not None  # torch brings it where it is built for GPUs; looked for, not imported
 
 
 @contextmanager
 def backend(name: str) -> Iterator[None]:
-    """Force one implementation: ``"numba"`` (CPU), ``"torch"`` (any device) or ``"reference"`` (slow, literal).
+    """Force one implementation: ``"numba"`` (CPU), ``"triton"`` (GPU), ``"torch"`` (any device) or ``"reference"`` (slow, literal).
 
     What is computed inside is also differentiated by the same implementation, wherever ``backward`` is called.
 
@@ -54,8 +62,12 @@ def backend(name: str) -> Iterator[None]:
 
 
 def choose(device: torch.device) -> str:
-    """The forced backend, or the best one for ``device``."""
-    return _forced or ("numba" if device.type == "cpu" else "torch")
+    """The forced backend, or the kernels for ``device``, or the matrix form where there are none."""
+    if _forced is not None:
+        return _forced
+    if device.type == "cpu":
+        return "numba"
+    return "triton" if device.type == "cuda" and _has_triton else "torch"
 
 
 @functools.cache
