@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import BatchNorm1d, Linear, ReLU, Sequential
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
     APPNP,
     GCN,
@@ -160,6 +161,15 @@ def test_sparse_matrices_are_multiplied_with_as_ever() -> None:
     x, conv = torch.randn(60, 8), SAGEConv(8, 8)
     matrix = torch.sparse_coo_tensor(GRAPH.edge_index, torch.ones(GRAPH.edge_index.size(1)), (60, 60)).to_sparse_csr()
     torch.testing.assert_close(eamp.inference(conv, x, matrix, edges_per_block=9), conv(x, GRAPH.edge_index))
+
+
+def test_an_edge_index_that_knows_its_order() -> None:
+    x, edge_index = torch.randn(60, 8), EdgeIndex(GRAPH.edge_index, sparse_size=(60, 60), sort_order="row", is_undirected=True)
+    for conv in (SAGEConv(8, 8), GATConv(8, 8)):
+        counts, wanted = messages(conv), conv(x, GRAPH.edge_index)
+        counts.clear()
+        torch.testing.assert_close(eamp.inference(conv, x, edge_index, edges_per_block=50), wanted)
+        assert max(counts) <= 50
 
 
 def test_the_model_is_left_as_it_was() -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.nn import Module
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import is_sparse
 
@@ -117,7 +118,7 @@ class Blockwise:
         """What the layer's own function returns for all edges at once."""
         if is_sparse(edge_index) or edge_index.size(1) <= self.edges_per_block:
             return self.function(edge_index, size=size, **given)
-        edge_index = edge_index.as_subclass(Tensor)
+        edge_index = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
         sizes = self.sizes(size, given)
         nodes, total = sizes[self.receiver], edge_index.size(1)
         out: Any = None

@@ -60,8 +60,9 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
     whatever reads single edges are refused.
 
     Args:
-        batch: a batch of ``NeighborLoader``, or anything with ``edge_index`` (from sampled neighbours to the nodes they were sampled
-            for), ``n_id`` (the nodes' numbers in ``graph``) and, if the graph has weights, ``edge_weight``.
+        batch: a batch of ``NeighborLoader`` (``subgraph_type="directional"``, its default, with no neighbour added that was not sampled),
+            or anything with ``edge_index`` (from sampled neighbours to the nodes they were sampled for), ``n_id`` (the nodes' numbers in
+            ``graph``) and, if the graph has weights, ``edge_weight``.
         graph: the whole graph.
 
     Example:

@@ -1,0 +1,24 @@
+"""The benchmark of inference, on a graph of a few nodes."""
+
+import json
+
+import pytest
+from rich.console import Console
+
+from eamp.benchmarks.inference import MODELS, main, measure, table
+
+
+def test_both_ways_give_the_same() -> None:
+    rows = [measure(name, blocks, nodes=60, edges=200) for name in MODELS for blocks in (False, True)]
+    for whole, blocks in zip(rows[::2], rows[1::2], strict=True):
+        assert blocks["sum"] == pytest.approx(whole["sum"], rel=1e-5, abs=1e-3)
+    console = Console(record=True, width=120)
+    console.print(table(rows))
+    shown = console.export_text()
+    assert all(name in shown for name in MODELS)
+
+
+def test_a_process_measures_one_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    name = next(iter(MODELS))
+    assert main(["--nodes", "60", "--edges", "200", "--measure", name, "blocks"]) == []
+    assert json.loads(capsys.readouterr().out)["model"] == name
