@@ -30,7 +30,8 @@ def random_edges(num_nodes: int, num_edges: int) -> Tensor:
         end = min(start + num_nodes, num_edges)
         torch.arange(end - start, out=edge_index[0, start:end])
     edge_index[1, :num_edges].random_(num_nodes, generator=torch.Generator().manual_seed(0))
-    edge_index[:, num_edges:] = edge_index[:, :num_edges].flip(0)
+    edge_index[0, num_edges:] = edge_index[1, :num_edges]
+    edge_index[1, num_edges:] = edge_index[0, :num_edges]
     return edge_index
 
 

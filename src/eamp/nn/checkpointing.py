@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from eamp.ops.memory import Heap
+
 Item = TypeVar("Item")
 MOST_SEGMENTS = 16
 
@@ -36,16 +38,18 @@ def in_segments(layer: Callable[[Tensor, Item], Tensor], items: Iterable[Item], 
     levels = 2
     while MOST_SEGMENTS**levels < len(items):
         levels += 1
-    return in_tree(layer, items, x, levels)
+    return in_tree(layer, items, x, levels, None if torch.compiler.is_compiling() else Heap())
 
 
-def in_tree(layer: Callable[[Tensor, Item], Tensor], items: Sequence[Item], x: Tensor, levels: int) -> Tensor:
+def in_tree(layer: Callable[[Tensor, Item], Tensor], items: Sequence[Item], x: Tensor, levels: int, heap: Heap | None) -> Tensor:
     """Segments inside segments, down to layers at level 1."""
+    if heap is not None:
+        heap.give_back()  # what other segments have left behind
     if levels == 1 or not items:
         return reduce(layer, items, x)
     size = math.ceil(len(items) ** (1 - 1 / levels))
     last = (len(items) - 1) // size * size
     for start in range(0, last, size):
-        x = checkpoint(in_tree, layer, items[start : start + size], x, levels - 1, use_reentrant=False)
+        x = checkpoint(in_tree, layer, items[start : start + size], x, levels - 1, heap, use_reentrant=False)
     # The backward pass begins with the last segment: what that computed would be dropped only to be computed again at once.
-    return in_tree(layer, items[last:], x, levels - 1)
+    return in_tree(layer, items[last:], x, levels - 1, heap)
