@@ -14,14 +14,14 @@ from torch.utils.checkpoint import checkpoint
 from eamp.ops.memory import Heap
 
 Item = TypeVar("Item")
-MOST_SEGMENTS = 16
+MOST_SEGMENTS = 32
 
 
 def in_segments(layer: Callable[[Tensor, Item], Tensor], items: Iterable[Item], x: Tensor, keep_little: bool = True) -> Tensor:
     """``x = layer(x, item)`` for one item after the other, as :func:`functools.reduce` does it. With ``keep_little``, layers form segments
     of which only the input is kept for the backward pass; the rest is computed again, segment by segment, from the last to the first.
 
-    *L* layers are √*L* segments of √*L* layers. Beyond 256 layers segments are themselves cut into segments, at most 16 each: what is kept
+    *L* layers are √*L* segments of √*L* layers. Beyond 1024 layers segments are themselves cut into segments, at most 32 each: what is kept
     grows with the logarithm of the depth, and so does the time. What is random comes out the same a second time, and results are the same
     bit for bit, as long as the model stays as it is (its parameters, and its being in training) until the backward pass.
 
