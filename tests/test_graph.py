@@ -118,3 +118,8 @@ def test_it_moves_between_devices() -> None:
     assert moved.device.type == "meta"
     assert all(part is None or part.device.type == "meta" for part in (*moved.csr, moved.batch))
     assert "device='meta'" in repr(moved)
+
+
+def test_a_graph_in_a_batch_moves_with_it() -> None:
+    data = Data(x=torch.ones(2, 1), graph=eamp.Graph(torch.tensor([[0, 1], [1, 0]])))
+    assert data.to("meta").graph.device.type == "meta"

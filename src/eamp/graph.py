@@ -114,13 +114,13 @@ class Graph:
         rows = torch.arange(self.num_nodes, device=self.device)
         return torch.stack([rows.repeat_interleave(self.csr.rowptr.diff().long(), output_size=self.csr.col.numel()), self.csr.col.long()])
 
-    def to(self, device: torch.device | str) -> Graph:
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Graph:
         """The same graph on ``device``."""
         if torch.device(device) == self.device:
             return self
         moved: Graph = object.__new__(Graph)
-        csr = CSR(*(None if part is None else part.to(device) for part in self.csr))  # type: ignore[arg-type]
-        batch = None if self.batch is None else self.batch.to(device)
+        csr = CSR(*(None if part is None else part.to(device, non_blocking=non_blocking) for part in self.csr))  # type: ignore[arg-type]
+        batch = None if self.batch is None else self.batch.to(device, non_blocking=non_blocking)
         moved._fill(csr, self.num_nodes, batch, self.num_graphs)
         return moved
 

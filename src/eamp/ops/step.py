@@ -109,7 +109,7 @@ def composed_backward(
     slope = inner_differences(x, grad_step, csr, backend) * cp * (2 - ratio) * inverse
     # Through x in W, and through E = C/2 · D(x), whose derivative is W(C, x).
     wrt_x = weighted_differences(cp * (1 - ratio), grad_step, csr, c * (grad_energy - slope), x, backend)
-    return wrt_x, (slope * ratio).sum().to(temperature.dtype)
+    return wrt_x, (slope * ratio).sum().to(temperature)
 
 
 def derivatives(x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
@@ -139,7 +139,7 @@ def _entropy_step_backward(
 
     c = normaliser(x, rsqrt_degree)
     wrt_x, wrt_temperature = entropy_step_backward(widen(x), widen(grad_step), grad_energy, energy, pack(*given), c, temperature, factor)
-    return wrt_x.to(x.dtype), wrt_temperature.to(temperature.dtype)
+    return wrt_x.to(x.dtype), wrt_temperature.to(temperature)
 
 
 _entropy_step.differentiated(_backward, _save)
