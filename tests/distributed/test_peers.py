@@ -10,6 +10,7 @@ from distributed.jobs import last_words, together, trained
 from eamp.distributed.peers import under_torchrun
 
 EXACT: dict[str, Any] = {"model": "entropic-gcn", "entropy": {"weight": 2.0, "temperature": 1.0, "detach": False}}
+CALIBRATED: dict[str, Any] = {"model": "entropic-gcn", "entropy": {"weight": 2.0, "temperature": "auto"}}
 DROPPING: dict[str, Any] = {"model": "gcnii", "dropout": 0.5, "sparse": True}
 
 
@@ -40,7 +41,7 @@ def test_checkpointed_layers_exchange_and_drop_the_same_again(settings: dict[str
         assert difference(a, b) < 1e-10, name
 
 
-@pytest.mark.parametrize("settings", [EXACT, DROPPING], ids=["exact", "dropping"])
+@pytest.mark.parametrize("settings", [CALIBRATED, DROPPING], ids=["calibrated", "dropping"])
 def test_a_dead_process_ends_the_job_and_any_number_goes_on(tmp_path: Path, settings: dict[str, Any]) -> None:
     checkpoint = str(tmp_path / "run.safetensors")
     ends = last_words(3, trained, settings, 20, torch.float64, checkpoint, 12)

@@ -18,7 +18,7 @@ from eamp.experiments.store import Claim, Store
 
 
 def main(folder: Path, processes: int, jobs: int, kills: int = 0, seed: int = 0, url: str | None = None) -> int:
-    storage.HEARTBEAT, storage.GRACE = 1, 3  # where heartbeats tell, silent workers are not waited for for minutes
+    storage.HEARTBEAT, storage.GRACE, worker.HEARTBEAT = 1, 8, 1  # where heartbeats tell, silent workers are not waited for for minutes
     Store(folder, "crowd", url).enqueue([{"number": number} for number in range(jobs)])
     chance = random.Random(seed)
     crew = {started(folder, url) for _ in range(processes)}

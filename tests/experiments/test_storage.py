@@ -1,6 +1,8 @@
-"""The transactions of the database. The last two tests show what happens without them."""
+"""The transactions of the database and what would happen without them, and its addresses."""
 
+import re
 import sqlite3
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,13 +46,19 @@ def plain_storage(url: str) -> RDBStorage:
     return RDBStorage(url)
 
 
-@pytest.mark.parametrize(("open_it", "winners"), [(plain_storage, 2), (open_storage, 1)])
+@pytest.mark.parametrize(("open_it", "shared", "winners"), [(plain_storage, False, 2), (open_storage, False, 1), (open_storage, True, 1)])
 def test_a_trial_goes_to_one_of_two_who_ask_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_it: Callable[[str], RDBStorage], winners: int
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    open_it: Callable[[str], RDBStorage],
+    shared: bool,
+    winners: int,
 ) -> None:
-    """The second asks between the first one's read and write. With Optuna's own transactions both get the trial."""
+    """The second asks between the first one's read and write. With Optuna's own transactions on SQLite both get the trial."""
     monkeypatch.setattr(storage, "PATIENCE", 0)  # who comes second is sent away instead of waiting
-    url = f"sqlite:///{tmp_path / 'runs.db'}"
+    sent_away = "?options=-c%20lock_timeout%3D100"  # and so it is here, after that many milliseconds
+    url = request.getfixturevalue("database") + sent_away if shared else f"sqlite:///{tmp_path / 'runs.db'}"
     first, second = open_it(url), open_it(url)
     study = optuna.create_study(storage=first)
     study.enqueue_trial({"x": 1})
@@ -79,9 +87,25 @@ def test_addresses_with_spaces_and_odd_signs(tmp_path: Path) -> None:
     assert file.exists()
 
 
-def test_errors_do_not_show_the_password() -> None:
-    with pytest.raises(StoreError, match="cannot be opened") as raised:
-        open_storage("nosuchdatabase://me:secret@host/runs")
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("nosuchdatabase://me:secret@host/runs", "at nosuchdatabase://me:***@host/runs cannot be opened"),
+        ("postgresql://me:secret@127.0.0.1:1/runs", "at postgresql://me:***@127.0.0.1:1/runs cannot be opened"),
+        ("postgresql://127.0.0.1:1/runs?password=secret", "at postgresql://127.0.0.1:1/runs?password=hidden cannot be opened"),
+        ("postgresql://me:a@secret@host/runs", "an @ that belongs to the password must be written as %40"),
+        ("postgresql://me:secret", "must be one like postgresql://user@host/database"),
+        ("no address at all, but a secret", "must be one like postgresql://user@host/database"),
+    ],
+)
+def test_errors_do_not_show_the_password(url: str, complaint: str) -> None:
+    with pytest.raises(StoreError, match=re.escape(complaint)) as raised:
+        open_storage(url)
     assert "secret" not in str(raised.value)
-    with pytest.raises(StoreError, match="postgresql://user@host/database"):
-        open_storage("no address at all")
+
+
+def test_without_its_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for url in ("postgresql://host/runs", "postgres://host/runs", "postgresql+psycopg://host/runs"):
+        with pytest.raises(StoreError, match=r'install it with `pip install "eamp\[postgresql\]"`'):
+            open_storage(url)

@@ -13,16 +13,17 @@ what a test makes by not making the second call. Between the calls of
 Two processes between whose calls anything may happen are two stores here.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
-from sqlalchemy import text
 
 from eamp.experiments import storage
 from eamp.experiments.storage import StoreError
 from eamp.experiments.store import MAX_ATTEMPTS, Claim, Store, failure
+from experiments.heartbeats import silence
 
 A, B = {"job": "a"}, {"job": "b"}
 
@@ -32,13 +33,12 @@ class Shared(Store):
 
     local = False
 
-    def silence(self, claim: Claim) -> None:
-        """Let the last heartbeat be an hour ago."""
-        with self.storage.engine.begin() as connection:
-            changed = connection.execute(
-                text("UPDATE trial_heartbeats SET heartbeat = datetime('now', '-1 hour') WHERE trial_id = :id"), {"id": claim.trial_id}
-            )
-        assert changed.rowcount == 1
+
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+    """A machine that joins the others; the value is its store."""
+    url = request.getfixturevalue("database") if request.param == "PostgreSQL" else None
+    return lambda: Shared(tmp_path, "study", url)
 
 
 @pytest.fixture
@@ -229,12 +229,12 @@ def test_a_failure_is_tried_again_when_asked_for(store: Store) -> None:
 # --- Many machines ----------------------------------------------------------------------------------------------------
 
 
-def test_a_silent_workers_job_comes_back_once(tmp_path: Path) -> None:
-    here, there = Shared(tmp_path, "study"), Shared(tmp_path, "study")
+def test_a_silent_workers_job_comes_back_once(machine: Callable[[], Store]) -> None:
+    here, there = machine(), machine()
     here.enqueue([A, B])
     lost, alive = claimed(here), claimed(there)
     assert not there.recover()
-    here.silence(lost)
+    silence(here, lost.trial_id)
     assert there.recover()
     assert not here.recover()
     assert states(here) == ["FAIL", "RUNNING", "WAITING"]
@@ -248,30 +248,30 @@ def test_a_silent_workers_job_comes_back_once(tmp_path: Path) -> None:
     assert not here.recover()
 
 
-def test_an_old_heartbeat_on_a_waiting_job_harms_nobody(tmp_path: Path) -> None:
-    store = Shared(tmp_path, "study")
+def test_an_old_heartbeat_on_a_waiting_job_harms_nobody(machine: Callable[[], Store]) -> None:
+    store = machine()
     store.enqueue([A])
     trial_id = store.trials()[0]._trial_id
     store.storage.record_heartbeat(trial_id)
-    store.silence(Claim(store, trial_id, A, None))
+    silence(store, trial_id)
     claim = claimed(store)
     assert not store.recover()
     assert states(store) == ["RUNNING"]
     claim.finish(1.0, {})
 
 
-def test_attempts_are_counted_on_many_machines(tmp_path: Path) -> None:
-    store = Shared(tmp_path, "study")
+def test_attempts_are_counted_on_many_machines(machine: Callable[[], Store]) -> None:
+    store = machine()
     store.enqueue([A])
     for _ in range(MAX_ATTEMPTS):
-        store.silence(claimed(store))
+        silence(store, claimed(store).trial_id)
         store.recover()
     assert not store.unsettled()
     assert len(store.trials()) == MAX_ATTEMPTS
 
 
-def test_an_interrupted_worker_gives_its_job_back_at_once(tmp_path: Path) -> None:
-    store = Shared(tmp_path, "study")
+def test_an_interrupted_worker_gives_its_job_back_at_once(machine: Callable[[], Store]) -> None:
+    store = machine()
     store.enqueue([A])
     with pytest.raises(KeyboardInterrupt), claimed(store):
         raise KeyboardInterrupt

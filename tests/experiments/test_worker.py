@@ -17,10 +17,15 @@ CROWD = Path(__file__).with_name("crowd.py")
 JOBS = 24  # 200 take half a minute; run as a script with 8 workers, 200 jobs and 40 kills, it finds the same
 
 
-def crowd(folder: Path, workers: int, kills: int = 0) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, str(CROWD), str(folder), str(workers), str(JOBS), str(kills), "1"], stderr=subprocess.PIPE, text=True
-    )
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def url(request: pytest.FixtureRequest) -> str | None:
+    """Where the jobs are; ``None`` is a file in the folder."""
+    return request.getfixturevalue("database") if request.param == "PostgreSQL" else None
+
+
+def crowd(folder: Path, workers: int, kills: int = 0, url: str | None = None) -> "subprocess.Popen[str]":
+    command = [sys.executable, str(CROWD), str(folder), str(workers), str(JOBS), str(kills), "1", *([url] if url else [])]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def succeeded(*processes: "subprocess.Popen[str]") -> None:
@@ -38,8 +43,8 @@ def starts(folder: Path) -> dict[int, list[int]]:
     return found
 
 
-def finished(folder: Path) -> list[int]:
-    store = Store(folder, "crowd")
+def finished(folder: Path, url: str | None = None) -> list[int]:
+    store = Store(folder, "crowd", url)
     assert not store.trials(TrialState.RUNNING, TrialState.WAITING)
     return sorted(trial.user_attrs["cell"]["number"] for trial in store.trials(TrialState.COMPLETE))
 
@@ -59,12 +64,12 @@ def test_two_who_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
     assert all(len(processes) == 1 for processes in found.values())
 
 
-def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(tmp_path: Path) -> None:
-    succeeded(crowd(tmp_path, workers=4, kills=12))
+def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(tmp_path: Path, url: str | None) -> None:
+    succeeded(crowd(tmp_path, workers=4, kills=12, url=url))
     killed = set(map(int, (tmp_path / "killed.txt").read_text().split()))
     assert killed
     found = starts(tmp_path)
-    assert sorted(found) == finished(tmp_path) == list(range(JOBS))
+    assert sorted(found) == finished(tmp_path, url) == list(range(JOBS))
     assert all(process in killed for processes in found.values() for process in processes[:-1])  # nobody ran what another was at
 
 

@@ -45,10 +45,7 @@ def check_model(model: Module) -> None:
 
 
 def check_entropy(name: str, layer: EntropyAware) -> None:
-    weight = layer.options["weight"]
-    if layer.options["temperature"] == "auto":
-        raise not_for_parts(f"temperature='auto', as {name} has it,")
-    if not known_weight(weight):
+    if not known_weight(layer.options["weight"]):
         raise not_for_parts(f"a function of your own as the weight of {name}")
 
 
