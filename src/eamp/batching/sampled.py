@@ -31,7 +31,7 @@ class SampledGraph(Graph):
         """``[2, num_edges]`` as sampled, from a neighbour to the node that it was sampled for: what PyG's layers get."""
         return self.sampled
 
-    def to(self, device: torch.device | str) -> Graph:
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Graph:
         """Made where it is used: move the batch and the whole graph first."""
         if torch.device(device) == self.device:
             return self

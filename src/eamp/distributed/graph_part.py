@@ -35,7 +35,7 @@ class GraphPart(Graph):
         """Where the part lies."""
         return self.csr.local.col.device
 
-    def to(self, device: torch.device | str) -> Graph:
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Graph:
         """Parts are made where they are used: move the whole graph before it is cut."""
         if torch.device(device) == self.device:
             return self
