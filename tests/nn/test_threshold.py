@@ -68,6 +68,7 @@ def test_an_edge_index_may_leave_nodes_out() -> None:
 def test_it_is_estimated_once_and_forgotten_with_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, calls, estimate = irregular_graph(), [], unit.estimate
     monkeypatch.setattr(unit, "estimate", lambda *given: calls.append(1) or estimate(*given))
+    gc.collect()  # what other tests have left
     before = len(_remembered)
     first = graph_threshold(graph.csr, graph.batch, graph.num_graphs)
     assert graph_threshold(graph.csr, graph.batch, graph.num_graphs) is first
