@@ -257,6 +257,8 @@ def tune(options: Namespace) -> int:
 
 def work(options: Namespace) -> int:
     """``eamp work``."""
+    from optuna.exceptions import StorageInternalError
+
     from eamp.experiments.storage import StoreError
     from eamp.experiments.store import Store
     from eamp.experiments.sweep import run_cell
@@ -271,6 +273,9 @@ def work(options: Namespace) -> int:
         run(store, run_cell if Search.kept_in(store) is None else run_try, announce=lambda line: print(line, flush=True))
     except StoreError as error:
         return fail(error)
+    except StorageInternalError as error:  # Optuna's word for whatever the database said last
+        lost = str(error.__cause__ or error).strip().splitlines()[0]
+        return fail(f"the store was lost: {lost}. What has been trained is safe; start this again when the store is back.")
     except KeyboardInterrupt:
         return interrupted()
     return 0

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import torch
 from optuna.artifacts import download_artifact, get_all_artifact_meta
+from optuna.exceptions import StorageInternalError
 from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console
 
@@ -340,3 +341,13 @@ def test_the_stores_address_may_come_from_the_environment(tmp_path: Path, monkey
     monkeypatch.setenv("EAMP_STORAGE", url)
     assert cli.main(["work", "--output", str(tmp_path / "mine")]) == 0
     assert list(finished(store)) == [CELLS[0].key]
+
+
+def test_a_worker_that_loses_its_store_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def lost(*_: object, **__: object) -> None:
+        raise StorageInternalError("invalid data") from OSError("server closed the connection\nmore of it")
+
+    Store(tmp_path, "study")
+    monkeypatch.setattr("eamp.experiments.worker.work", lost)
+    assert cli.main(["work", "--output", str(tmp_path), "--study", "study"]) == 2
+    assert "the store was lost: server closed the connection. What has been trained is safe" in capsys.readouterr().err

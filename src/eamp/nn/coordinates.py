@@ -58,7 +58,7 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
         by_degree = ops.rsqrt_degree_with_loop(csr, x.dtype)
         mobility, inward = by_degree.square(), by_degree.unsqueeze(1)
         outward = inward
-        csr = csr._replace(rsqrt_degree=torch.ones_like(csr.rsqrt_degree))
+        csr = ops.without_degrees(csr)
     if scale_free and batch is None:  # dividing all features by one number is to measure energies in its square
         unit = mean_square(x, csr, batch, num_graphs) * math.sqrt(x.size(1))
     elif scale_free:
@@ -69,13 +69,13 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
 
 
 def with_step(
-    out: Tensor, x: Tensor, csr: CSR, temperature: float | Tensor, weight: float, normalization: Normalization, scale_free: bool
+    out: Tensor, x: Tensor, csr: CSR, temperature: float, weight: float, normalization: Normalization, scale_free: bool
 ) -> Tensor:
     """``out`` with λ times the step at ``x`` added, in one go: the same as in :func:`coordinates`, as a constant of the backward pass."""
     inward = None
     if normalization == "sym":
         inward = ops.rsqrt_degree_with_loop(csr, ops.accumulate_dtype(x))
-        csr = csr._replace(rsqrt_degree=torch.ones_like(csr.rsqrt_degree))
+        csr = ops.without_degrees(csr)
     return ops.with_step(out, x, csr, temperature, weight, inward, scale_free)
 
 

@@ -191,7 +191,7 @@ class EntropyAware(Module):
             return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
         return torch.addcmul(out, step, scale) if isinstance(scale, Tensor) else torch.add(out, step, alpha=scale)
 
-    def _known_ahead(self, at: Tensor, csr: CSR, batch: Tensor | None, position: Position | None) -> tuple[float | Tensor, float] | None:
+    def _known_ahead(self, at: Tensor, csr: CSR, batch: Tensor | None, position: Position | None) -> tuple[float, float] | None:
         """T and λ of a step that can be taken in one go: of the default variant, a constant of the backward pass, T and λ of
         the embedding, and the graph in one piece."""
         plain = self.options["variant"] == "exact" and not self.options["normalize"] and not isinstance(csr, PartCSR)

@@ -2,10 +2,10 @@
 
 from eamp.ops.backends import backend
 from eamp.ops.channel_sums import channel_squares
-from eamp.ops.degrees import rsqrt_degree_with_loop
+from eamp.ops.degrees import accumulate_dtype, normaliser, rsqrt_degree_with_loop, without_degrees
 from eamp.ops.part import node_mean, node_sum
-from eamp.ops.step import entropy_step, normaliser
-from eamp.ops.sums import accumulate_dtype, inner_differences, neighbour_sums, squared_differences, weighted_differences
+from eamp.ops.step import entropy_step
+from eamp.ops.sums import inner_differences, neighbour_sums, squared_differences, weighted_differences
 from eamp.ops.with_step import with_step
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "squared_differences",
     "weighted_differences",
     "with_step",
+    "without_degrees",
 ]

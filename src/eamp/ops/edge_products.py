@@ -19,8 +19,9 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.degrees import accumulate_dtype
 from eamp.ops.operator import like_second, operator
-from eamp.ops.sums import accumulate_dtype, pack
+from eamp.ops.sums import pack
 
 BLOCK = 16  # features gathered at a time: the largest tensor of P is [edges × BLOCK]
 

@@ -19,7 +19,7 @@ Save = Callable[[Any, tuple[Any, ...], Any], None]
 Backward = Callable[..., tuple[Tensor | None, ...]]
 """From the context and the gradients of the outputs to those of the inputs; may call operators, to be differentiated again."""
 
-PLAIN = (Tensor, Parameter)  # other kinds of tensors may have no contents, or want to see what is called
+KNOWN = {Tensor, Parameter, type(None), bool, int, float, str}  # other kinds of tensors may have no contents, or want to see what is called
 
 
 class Operator:
@@ -52,7 +52,7 @@ class Operator:
         return self
 
     def __call__(self, *given: Any) -> Any:
-        if torch.compiler.is_compiling() or any(isinstance(value, Tensor) and type(value) not in PLAIN for value in given):
+        if torch.compiler.is_compiling() or not KNOWN.issuperset(map(type, given)):
             return self.registered(*given)
         if self.direct is None or not torch.is_grad_enabled():
             return self.compute(*given)

@@ -10,7 +10,6 @@ a third of the time. So its derivative is one operator, too, unless it is to be 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -18,9 +17,10 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.degrees import accumulate_dtype, normaliser
 from eamp.ops.operator import like_first, operator
 from eamp.ops.part import PartCSR
-from eamp.ops.sums import Gradients, accumulate_dtype, inner_differences, pack, squared_differences, weighted_differences, widen
+from eamp.ops.sums import Gradients, inner_differences, pack, squared_differences, weighted_differences, widen
 
 
 def entropy_step(x: Tensor, csr: CSR, temperature: float | Tensor, factor: float = 1.0) -> tuple[Tensor, Tensor]:
@@ -39,11 +39,6 @@ def entropy_step_of_part(x: Tensor, csr: PartCSR, temperature: float | Tensor, f
     ratio = energy / (temperature.to(energy.dtype) if isinstance(temperature, Tensor) else temperature)
     q = factor * c * torch.exp(-ratio) * (1 - ratio)
     return weighted_differences(csr.with_halo(q), both, csr.local)[:n], energy
-
-
-def normaliser(x: Tensor, rsqrt_degree: Tensor) -> Tensor:
-    """C_i = 1 / sqrt(k_i F), in the dtype that sums over ``x`` have; 0 for an isolated node."""
-    return rsqrt_degree.to(accumulate_dtype(x)) * (1 / math.sqrt(max(x.size(1), 1)))
 
 
 def step_and_energy(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:

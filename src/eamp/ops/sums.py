@@ -20,16 +20,12 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.degrees import accumulate_dtype
 from eamp.ops.operator import like_second, operator
 from eamp.ops.part import PartCSR
 
 Gradients = tuple[Tensor | None, ...]
 TINY = 1e-30  # a mean square below is no unit to measure energies in: the embedding counts as zero and is taken as it is
-
-
-def accumulate_dtype(x: Tensor) -> torch.dtype:
-    """float32 for half precision, the dtype itself otherwise."""
-    return torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
 
 
 def widen(x: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from triton import JITFunction, cdiv, next_power_of_2
 
 from eamp.graph import CSR
 from eamp.ops import triton_kernels
-from eamp.ops.sums import accumulate_dtype
+from eamp.ops.degrees import accumulate_dtype
 
 LARGEST_TILE = 256  # edges × features that a program has in hand at a time
 MOST_FEATURES, MOST_EDGES = 128, 32

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import choose, load
+from eamp.ops.degrees import normaliser
 from eamp.ops.operator import like_first, operator
-from eamp.ops.step import normaliser
 from eamp.ops.sums import TINY, Gradients, pack, widen
 
 
@@ -24,7 +24,7 @@ def with_step(
     base: Tensor,
     x: Tensor,
     csr: CSR,
-    temperature: float | Tensor,
+    temperature: float,
     factor: float,
     inward: Tensor | None = None,
     scale_free: bool = False,
@@ -33,10 +33,8 @@ def with_step(
 
     With ``scale_free`` the temperature is in units of the mean square of ``x`` times sqrt(F).
     """
-    if not isinstance(temperature, Tensor):
-        temperature = torch.tensor(temperature, dtype=torch.float64)
-    given = (inward, *csr[:4], csr.rsqrt_degree, temperature.detach(), float(factor), scale_free, choose(x.device))
-    out: Tensor = _with_step(base, x.detach(), *given)
+    given = (inward, *csr[:4], csr.rsqrt_degree, float(temperature), float(factor), scale_free, choose(x.device))
+    out: Tensor = _with_step(base, x, *given)
     return out
 
 
@@ -50,7 +48,7 @@ def _with_step(
     reverse: Tensor,
     edge_weight: Tensor | None,
     rsqrt_degree: Tensor,
-    temperature: Tensor,
+    temperature: float,
     factor: float,
     scale_free: bool,
     backend: str,
@@ -60,12 +58,13 @@ def _with_step(
     if backend == "numba":
         from eamp.ops.numba_cpu import with_step as on_cpu
 
-        return on_cpu(widen(base), wide, csr, c, temperature.item(), factor, u, scale_free).to(base.dtype)
+        return on_cpu(widen(base), wide, csr, c, temperature, factor, u, scale_free).to(base.dtype)
+    unit = torch.ones((), dtype=torch.float64, device=x.device)
     if scale_free:
         mean = wide.square().mean(dtype=torch.float64)
-        temperature = temperature * torch.where(mean > TINY, mean, 1.0) * math.sqrt(x.size(1))
+        unit = torch.where(mean > TINY, mean, unit) * math.sqrt(x.size(1))
     z = wide if u is None else u.unsqueeze(1) * wide
-    ratio = c * (sums.squared_differences(z, csr) / 2) / temperature.to(wide.dtype)
+    ratio = c * (sums.squared_differences(z, csr) / 2) / (temperature * unit).to(wide.dtype)
     step = sums.weighted_differences(factor * c * torch.exp(-ratio) * (1 - ratio), z, csr)
     return (widen(base) + (step if u is None else u.unsqueeze(1) * step)).to(base.dtype)
 
