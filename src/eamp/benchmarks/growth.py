@@ -17,25 +17,36 @@ import eamp
 from eamp.benchmarks.step import TEMPERATURE, csr_matrix, random_graph
 from eamp.benchmarks.timing import interleaved
 from eamp.functional import entropy_step
+from eamp.ops import normaliser
+from eamp.ops.numba_cpu import launch
 
 EDGES_PER_NODE = 10
+GROWING = ("step", "kernels alone", "A @ x")
 
 
 def growth(make_graph: Callable[[int, int], eamp.Graph], num_edges: list[int], features: int = 64, rounds: int = 9) -> dict[str, Any]:
-    """Fastest seconds of the step, and of a product with torch's CSR matrix, at each size; exponents of power laws fitted to them."""
+    """Fastest seconds of the step, of its kernels in memory that is there already, and of a product with torch's CSR matrix, at each size;
+    exponents of power laws fitted to them."""
     points = []
     for m in num_edges:
         g, x = make_graph(m // EDGES_PER_NODE, m), torch.randn(m // EDGES_PER_NODE, features)
         seconds = interleaved(contenders(g, x), max(2, min(rounds, rounds * 10**7 // m)))
         points.append({"edges": g.csr.col.numel(), "nodes": x.size(0), **{name: min(times) for name, times in seconds.items()}})
-    exponents = {name: exponent([(p["edges"], p[name]) for p in points]) for name in ("step", "A @ x")}
+    exponents = {name: exponent([(p["edges"], p[name]) for p in points]) for name in GROWING}
     return {"features": features, "points": points, "exponents": exponents}
 
 
 def contenders(g: eamp.Graph, x: torch.Tensor) -> dict[str, Callable[[], object]]:
-    """The step and one sparse product on the same graph."""
-    adjacency = csr_matrix(g)
-    return {"step": lambda: entropy_step(x, g.csr, TEMPERATURE), "A @ x": lambda: adjacency @ x}
+    """The step, its kernels alone, and one sparse product on the same graph."""
+    adjacency, csr = csr_matrix(g), g.csr
+    q, energy, per_edge, out = torch.zeros(x.size(0)), torch.zeros(x.size(0)), torch.zeros(csr.col.numel()), torch.zeros_like(x)
+    room: dict[str, Any] = {"q": q, "per_node": energy, "per_edge": per_edge, "out": out, "scale": normaliser(x, csr.rsqrt_degree)}
+    calls = (
+        lambda: entropy_step(x, csr, TEMPERATURE),
+        lambda: launch(("squared", "drive", "weighted"), csr, x, **room, temperature=TEMPERATURE),
+        lambda: adjacency @ x,
+    )
+    return dict(zip(GROWING, calls, strict=True))
 
 
 def exponent(points: list[tuple[float, float]]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from eamp.benchmarks.growth import growth, peak_memory
+from eamp.benchmarks.growth import GROWING, growth, peak_memory
 from eamp.benchmarks.large import large, large_table
 from eamp.benchmarks.memory import memory, memory_table
 from eamp.benchmarks.step import compare, local_graph, random_graph, reordered
@@ -90,12 +90,12 @@ def training_table(results: dict[str, Any]) -> Table:
 def growth_table(results: dict[str, Any]) -> Table:
     """How time grows with edges."""
     kinds = results["growth"]
-    heads = [f"{name}: {kind}" for kind in kinds for name in ("step", "A @ x")]
+    heads = [f"{name}: {kind}" for kind in kinds for name in GROWING]
     table = Table("edges", *heads, title=f"Growth: nanoseconds per edge, {next(iter(kinds.values()))['features']} features")
     for row in zip(*(kind["points"] for kind in kinds.values()), strict=True):
-        cells = (f"{1e9 * point[name] / point['edges']:.1f}" for point in row for name in ("step", "A @ x"))
+        cells = (f"{1e9 * point[name] / point['edges']:.1f}" for point in row for name in GROWING)
         table.add_row(f"{row[0]['nodes'] * 10:,}", *cells)
-    table.add_row("exponent", *(f"{kind['exponents'][name]:.3f}" for kind in kinds.values() for name in ("step", "A @ x")))
+    table.add_row("exponent", *(f"{kind['exponents'][name]:.3f}" for kind in kinds.values() for name in GROWING))
     return table
 
 
@@ -114,10 +114,8 @@ def summary(results: dict[str, Any]) -> Table:
     order = results["order"]
     table.add_row(f"the step on a mesh of {order['nodes']:,} nodes in random order / in the order found", both(order["ratio"]))
     for kind, grown in results["growth"].items():
-        exponents = grown["exponents"]
-        table.add_row(
-            f"exponent of the step's time in edges, {kind} (that of A @ x)", f"{exponents['step']:.3f} ({exponents['A @ x']:.3f})"
-        )
+        exponents = ", ".join(f"{grown['exponents'][name]:.3f}" for name in GROWING)
+        table.add_row(f"exponents in edges, {kind}: {', '.join(GROWING)}", exponents)
     big = results["large"]
     table.add_row(f"peak memory, graph, energy and gradient, {2 * big['edges']:,} entries", f"{big['peak bytes'] / 2**30:.1f} GiB")
     return table

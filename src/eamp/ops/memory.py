@@ -24,7 +24,16 @@ RESIDENT = Path("/proc/self/statm")
 
 def large_empty_like(x: Tensor) -> Tensor:
     """An uninitialised contiguous tensor like ``x``."""
-    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    return on_huge_pages(torch.empty_like(x, memory_format=torch.contiguous_format))
+
+
+def large_empty(size: int, x: Tensor) -> Tensor:
+    """An uninitialised vector of the type of ``x``."""
+    return on_huge_pages(x.new_empty(size))
+
+
+def on_huge_pages(out: Tensor) -> Tensor:
+    """A fresh tensor, after the system has been asked for large pages if it is large."""
     size = out.numel() * out.element_size()
     if size >= WORTHWHILE and (advise := madvise()) is not None:
         first = -(-out.data_ptr() // HUGE_PAGE) * HUGE_PAGE

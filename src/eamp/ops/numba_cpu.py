@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR
-from eamp.ops.memory import large_empty_like
+from eamp.ops.memory import large_empty, large_empty_like
 from eamp.ops.numba_kernels import FACTOR, TEMPERATURE, TICKET, tasks
 from eamp.ops.sums import TINY
 from eamp.ops.threads import run
@@ -52,15 +52,15 @@ def launch(
 
 def squared_differences(x: Tensor, csr: CSR) -> Tensor:
     """D(x)_i = Σ_j a_ij ‖x_i − x_j‖²."""
-    out = x.new_empty(x.size(0))
-    launch(("squared", "row_sums"), csr, x, per_edge=x.new_empty(csr.col.numel()), per_node=out)
+    out = large_empty(x.size(0), x)
+    launch(("squared", "row_sums"), csr, x, per_edge=large_empty(csr.col.numel(), x), per_node=out)
     return out
 
 
 def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)."""
-    out = x.new_empty(x.size(0))
-    launch(("inner", "row_sums"), csr, x, y=y, per_edge=x.new_empty(csr.col.numel()), per_node=out)
+    out = large_empty(x.size(0), x)
+    launch(("inner", "row_sums"), csr, x, y=y, per_edge=large_empty(csr.col.numel(), x), per_node=out)
     return out
 
 
@@ -102,7 +102,7 @@ def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
 def entropy_step(x: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor: float) -> tuple[Tensor, Tensor]:
     """γT∇S and E of the unnormalised entropy: D, then E and q, then W, without leaving compiled code for more than a launch."""
     out = large_empty_like(x)
-    energy, q, per_edge = x.new_empty(x.size(0)), x.new_empty(x.size(0)), x.new_empty(csr.col.numel())
+    energy, q, per_edge = large_empty(x.size(0), x), large_empty(x.size(0), x), large_empty(csr.col.numel(), x)
     launch(
         ("squared", "drive", "weighted"),
         csr,
@@ -122,7 +122,7 @@ def with_step(
     base: Tensor, x: Tensor, csr: CSR, scale: Tensor, temperature: float, factor: float, inward: Tensor | None, scale_free: bool
 ) -> Tensor:
     """``base`` + γ u ⊙ T∇S(u ⊙ x), with u ``inward``, and T in units of the mean square of x times sqrt(F) if ``scale_free``."""
-    energy, q, per_edge, out = x.new_empty(x.size(0)), x.new_empty(x.size(0)), x.new_empty(csr.col.numel()), large_empty_like(x)
+    energy, q, per_edge, out = large_empty(x.size(0), x), large_empty(x.size(0), x), large_empty(csr.col.numel(), x), large_empty_like(x)
     if inward is not None or scale_free:
         seen = torch.empty_like(x, memory_format=torch.contiguous_format)
         launch(("enter",), csr, x, per_node=energy, unit=torch.ones_like(energy) if inward is None else inward, out=seen)
@@ -160,7 +160,7 @@ def entropy_step_backward(
         y=grad_step,
         q=q,
         r=r,
-        per_edge=x.new_empty(csr.col.numel()),
+        per_edge=large_empty(csr.col.numel(), x),
         per_node=per_node,
         scale=scale,
         energy=energy,
