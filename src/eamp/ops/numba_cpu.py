@@ -99,8 +99,13 @@ def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
     return out
 
 
-def entropy_step(x: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor: float) -> tuple[Tensor, Tensor]:
-    """γT∇S and E of the unnormalised entropy: D, then E and q, then W, without leaving compiled code for more than a launch."""
+def entropy_step(
+    x: Tensor, csr: CSR, scale: Tensor, temperature: float, factor: float, base: Tensor | None = None, outward: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """γT∇S and E of the unnormalised entropy: D, then E and q, then W, without leaving compiled code for more than a launch.
+
+    With ``base``, that plus the step, whose rows are multiplied by ``outward`` where it is given.
+    """
     out = large_empty_like(x)
     energy, q, per_edge = large_empty(x.size(0), x), large_empty(x.size(0), x), large_empty(csr.col.numel(), x)
     launch(
@@ -112,7 +117,9 @@ def entropy_step(x: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor
         per_node=energy,
         scale=scale,
         out=out,
-        temperature=temperature.item(),
+        base=base,
+        unit=outward,
+        temperature=temperature,
         factor=factor,
     )
     return out, energy
@@ -122,29 +129,14 @@ def with_step(
     base: Tensor, x: Tensor, csr: CSR, scale: Tensor, temperature: float, factor: float, inward: Tensor | None, scale_free: bool
 ) -> Tensor:
     """``base`` + γ u ⊙ T∇S(u ⊙ x), with u ``inward``, and T in units of the mean square of x times sqrt(F) if ``scale_free``."""
-    energy, q, per_edge, out = large_empty(x.size(0), x), large_empty(x.size(0), x), large_empty(csr.col.numel(), x), large_empty_like(x)
     if inward is not None or scale_free:
-        seen = torch.empty_like(x, memory_format=torch.contiguous_format)
-        launch(("enter",), csr, x, per_node=energy, unit=torch.ones_like(energy) if inward is None else inward, out=seen)
+        seen, square = torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(x.size(0))
+        launch(("enter",), csr, x, per_node=square, unit=torch.ones_like(square) if inward is None else inward, out=seen)
         x = seen
-    if scale_free:
-        mean = energy.sum(dtype=torch.float64).item() / max(x.numel(), 1)
-        temperature *= (mean if mean > TINY else 1.0) * math.sqrt(x.size(1))
-    launch(
-        ("squared", "drive", "weighted"),
-        csr,
-        x,
-        q=q,
-        per_edge=per_edge,
-        per_node=energy,
-        scale=scale,
-        out=out,
-        base=base,
-        unit=inward,
-        temperature=temperature,
-        factor=factor,
-    )
-    return out
+        if scale_free:
+            mean = square.sum(dtype=torch.float64).item() / max(x.numel(), 1)
+            temperature *= (mean if mean > TINY else 1.0) * math.sqrt(x.size(1))
+    return entropy_step(x, csr, scale, temperature, factor, base, inward)[0]
 
 
 def entropy_step_backward(

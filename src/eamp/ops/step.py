@@ -63,7 +63,7 @@ def _entropy_step(
     if backend == "numba":
         from eamp.ops.numba_cpu import entropy_step as on_cpu
 
-        step, energy = on_cpu(wide, csr, c, temperature, factor)
+        step, energy = on_cpu(wide, csr, c, temperature.item(), factor)
         return step.to(x.dtype), energy
     energy = c * (sums.squared_differences(wide, csr) / 2)
     ratio = energy / temperature.to(energy.dtype)
