@@ -166,9 +166,7 @@ class DeepGCN(Module):
         self.encoder = Linear(in_channels, hidden_channels)
         entropy = None if entropy is None else {"placement": "input", **entropy}
         layers = (
-            DeepConv(
-                hidden_channels, layer, num_layers, weights, initial_residual, theta, dropout if layer_dropout is None else layer_dropout
-            )
+            DeepConv(hidden_channels, layer, num_layers, weights, initial_residual, theta, layer_dropout)
             for layer in range(1, 2 if shared else num_layers + 1)
         )
         self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
