@@ -192,8 +192,8 @@ class EntropyAware(Module):
         return torch.addcmul(out, step, scale) if isinstance(scale, Tensor) else torch.add(out, step, alpha=scale)
 
     def _known_ahead(self, at: Tensor, csr: CSR, batch: Tensor | None, position: Position | None) -> tuple[float, float] | None:
-        """T and λ of a step that can be taken in one go: of the default variant, a constant of the backward pass, T and λ of
-        the embedding, and the graph in one piece."""
+        """T and λ of a step that can be taken in one go: of the default variant, a constant of the backward pass, with T and λ that do
+        not depend on the embedding, on a graph in one piece; else ``None``."""
         plain = self.options["variant"] == "exact" and not self.options["normalize"] and not isinstance(csr, PartCSR)
         one_unit = batch is None or not self.options["scale_free"]
         settled = self.calibrated is None and self.log_temperature is None and self.options["detach"]
