@@ -26,7 +26,7 @@ def operands(dtype: torch.dtype = torch.float64, weighted: bool = False) -> tupl
 def test_it_is_the_sum_of_its_parts(backend: str, dtype: torch.dtype, weighted: bool, by_degree: bool, scale_free: bool) -> None:
     g, base, x, u = operands(dtype, weighted)
     with eamp.backend(backend):
-        out = ops.with_step(base, x, g.csr, 0.8, 1.5, u if by_degree else None, scale_free)
+        out = ops.with_step(base, x, ops.Step(g.csr, 0.8, 1.5, u if by_degree else None, scale_free))
     assert out.dtype == dtype
     scale = u.unsqueeze(1) if by_degree else 1.0
     temperature = 0.8 * (float(x.double().square().mean()) * math.sqrt(6) if scale_free else 1.0)
@@ -39,7 +39,7 @@ def test_an_embedding_of_zeros_is_no_unit() -> None:
     g, base, x, u = operands()
     for backend in ("numba", "torch"):
         with eamp.backend(backend):
-            torch.testing.assert_close(ops.with_step(base, 0 * x, g.csr, 0.8, 1.5, u, scale_free=True), base, rtol=0, atol=0)
+            torch.testing.assert_close(ops.with_step(base, 0 * x, ops.Step(g.csr, 0.8, 1.5, u, scale_free=True)), base, rtol=0, atol=0)
 
 
 def test_only_the_base_has_a_derivative() -> None:
@@ -47,7 +47,7 @@ def test_only_the_base_has_a_derivative() -> None:
     base.requires_grad_()
     x.requires_grad_()
     grad = torch.randn_like(base)
-    wrt_base, wrt_x = torch.autograd.grad(ops.with_step(base, x, g.csr, 0.8, 1.5), (base, x), grad, allow_unused=True)
+    wrt_base, wrt_x = torch.autograd.grad(ops.with_step(base, x, ops.Step(g.csr, 0.8, 1.5)), (base, x), grad, allow_unused=True)
     torch.testing.assert_close(wrt_base, grad, rtol=0, atol=0)
     assert wrt_x is None
 

@@ -68,15 +68,11 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
     return Coordinates(csr, inward, outward, mobility, unit)
 
 
-def with_step(
-    out: Tensor, x: Tensor, csr: CSR, temperature: float, weight: float, normalization: Normalization, scale_free: bool
-) -> Tensor:
-    """``out`` with λ times the step at ``x`` added, in one go: the same as in :func:`coordinates`, as a constant of the backward pass."""
-    inward = None
-    if normalization == "sym":
-        inward = ops.rsqrt_degree_with_loop(csr, ops.accumulate_dtype(x))
-        csr = ops.without_degrees(csr)
-    return ops.with_step(out, x, csr, temperature, weight, inward, scale_free)
+def step_ahead(csr: CSR, dtype: torch.dtype, temperature: float, weight: float, normalization: Normalization, scale_free: bool) -> ops.Step:
+    """The step in the same coordinates, of an embedding of some dtype that is not known yet, with weight λ."""
+    if normalization is None:
+        return ops.Step(csr, temperature, weight, None, scale_free)
+    return ops.Step(ops.without_degrees(csr), temperature, weight, ops.rsqrt_degree_with_loop(csr, dtype), scale_free)
 
 
 def mean_square(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:

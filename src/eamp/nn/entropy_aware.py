@@ -14,7 +14,7 @@ from torch.nn import Module, Parameter
 from eamp import ops
 from eamp.functional import Variant, check_temperature, energy_of, entropy_step, prepare
 from eamp.graph import CSR, Graph
-from eamp.nn.coordinates import Normalization, coordinates, with_step
+from eamp.nn.coordinates import Normalization, coordinates, step_ahead
 from eamp.nn.layer_state import LayerState, Position
 from eamp.nn.propagation import MessagePassingLayer
 from eamp.nn.schedule import Weight, ahead, as_weight, evaluate
@@ -169,8 +169,8 @@ class EntropyAware(Module):
         variant, normalize, symmetrize = self.options["variant"], self.options["normalize"], self.options["symmetrize"]
         csr, batch, num_graphs = prepare(at, adjacency, symmetrize=symmetrize)
         normalization = self.options["normalization"]
-        if (known := self._known_ahead(at, csr, batch, position)) is not None:
-            return with_step(out, at, csr, *known, normalization, self.options["scale_free"])
+        if (known := self.step_ahead(at.size(1), ops.accumulate_dtype(at), csr, batch, position)) is not None:
+            return ops.with_step(out, at, known)
         view = coordinates(at, csr, batch, num_graphs, normalization, self.options["scale_free"])
         at, csr = view.seen(at), view.csr
         temperature = self._temperature(at, csr, view.unit)
@@ -191,16 +191,19 @@ class EntropyAware(Module):
             return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
         return torch.addcmul(out, step, scale) if isinstance(scale, Tensor) else torch.add(out, step, alpha=scale)
 
-    def _known_ahead(self, at: Tensor, csr: CSR, batch: Tensor | None, position: Position | None) -> tuple[float, float] | None:
-        """T and λ of a step that can be taken in one go: of the default variant, a constant of the backward pass, with T and λ that do
-        not depend on the embedding, on a graph in one piece; else ``None``."""
-        plain = self.options["variant"] == "exact" and not self.options["normalize"] and not isinstance(csr, PartCSR)
-        one_unit = batch is None or not self.options["scale_free"]
-        settled = self.calibrated is None and self.log_temperature is None and self.options["detach"]
+    def step_ahead(self, width: int, dtype: torch.dtype, csr: CSR, batch: Tensor | None, position: Position | None) -> ops.Step | None:
+        """The step, if it can be taken in one go: of the default variant, a constant of the backward pass, with T and λ that do not depend
+        on the embedding, on a graph in one piece; else ``None``. Of the embedding only width and dtype need be known."""
+        options = self.options
+        plain = options["variant"] == "exact" and not options["normalize"] and not isinstance(csr, PartCSR)
+        one_unit = batch is None or not options["scale_free"]
+        settled = self.calibrated is None and self.log_temperature is None and options["detach"]
         if not (plain and one_unit and settled) or isinstance(self.weight, Tensor):
             return None
-        weight = ahead(self.weight, position, at.size(1), self.options["normalization"])
-        return None if weight is None else (float(self.options["temperature"]), weight)
+        weight = ahead(self.weight, position, width, options["normalization"])
+        if weight is None:
+            return None
+        return step_ahead(csr, dtype, float(options["temperature"]), weight, options["normalization"], options["scale_free"])
 
     def _temperature(self, at: Tensor, csr: CSR, unit: Tensor | None) -> float | Tensor:
         if self.log_temperature is not None:

@@ -13,6 +13,7 @@ from eamp.graph import Adjacency
 from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, MessagePassingLayer, graph_once
+from eamp.nn.relu_layer import relu_layer
 from eamp.ops.dropout import dropout
 
 
@@ -132,7 +133,7 @@ class GCN(Module):
             x = self.encoder(dropout(x, self.dropout, self.training))
 
         def layer(x: Tensor, conv: Module) -> Tensor:
-            return conv(dropout(x, self.dropout, self.training), graph).relu() if self.encoder is None else conv(x, graph)
+            return relu_layer(conv, dropout(x, self.dropout, self.training), graph) if self.encoder is None else conv(x, graph)
 
         x = in_segments(layer, self.convs, x, self.checkpoint)
         return self.output(dropout(x, self.dropout, self.training), graph)

@@ -32,18 +32,20 @@ def launch(
     out: Tensor | None = None,
     base: Tensor | None = None,
     unit: Tensor | None = None,
+    bias: Tensor | None = None,
     flag: bool = False,
+    cut: bool = False,
     temperature: float = 1.0,
     factor: float = 1.0,
 ) -> None:
     """Run tasks one after the other on the same operands, all of one dtype. Those they write to must be contiguous."""
     weight = None if csr.edge_weight is None else csr.edge_weight.to(x.dtype)
-    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, per_node, scale, energy, out, base, unit)
+    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, per_node, scale, energy, out, base, unit, bias)
     operands = [None if operand is None else operand.contiguous() for operand in in_order_of_slots]  # kept alive to the end
     addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
     parts = PARTS_PER_THREAD * torch.get_num_threads()
     compiled = tasks(np.float64 if x.dtype == torch.float64 else np.float32, np.int64 if csr.col.dtype == torch.int64 else np.int32)
-    block = np.array([0, parts, *x.shape, csr.col.numel(), *addresses, flag, 0, 0], np.int64)
+    block = np.array([0, parts, *x.shape, csr.col.numel(), *addresses, flag, cut, 0, 0], np.int64)
     block.view(np.float64)[TEMPERATURE : FACTOR + 1] = temperature, factor
     for name in names:
         block[TICKET] = 0
@@ -85,6 +87,13 @@ def mixed_neighbour_sums(
     return out
 
 
+def biased_neighbour_sums(scale: Tensor, x: Tensor, csr: CSR, bias: Tensor | None, cut: bool) -> Tensor:
+    """N(s, x, s) with self-loops, plus a bias where there is one; its positive part, if ``cut``."""
+    out = large_empty_like(x)
+    launch(("neighbours",), csr, x, q=scale, r=scale, out=out, bias=bias, flag=True, cut=cut, factor=0.0)
+    return out
+
+
 def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     """B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)."""
     out = large_empty_like(x)
@@ -100,11 +109,18 @@ def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
 
 
 def entropy_step(
-    x: Tensor, csr: CSR, scale: Tensor, temperature: float, factor: float, base: Tensor | None = None, outward: Tensor | None = None
+    x: Tensor,
+    csr: CSR,
+    scale: Tensor,
+    temperature: float,
+    factor: float,
+    base: Tensor | None = None,
+    outward: Tensor | None = None,
+    cut: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """γT∇S and E of the unnormalised entropy: D, then E and q, then W, without leaving compiled code for more than a launch.
 
-    With ``base``, that plus the step, whose rows are multiplied by ``outward`` where it is given.
+    With ``base``, that plus the step, whose rows are multiplied by ``outward`` where it is given; of it the positive part, if ``cut``.
     """
     out = large_empty_like(x)
     energy, q, per_edge = large_empty(x.size(0), x), large_empty(x.size(0), x), large_empty(csr.col.numel(), x)
@@ -119,6 +135,7 @@ def entropy_step(
         out=out,
         base=base,
         unit=outward,
+        cut=cut,
         temperature=temperature,
         factor=factor,
     )
@@ -126,24 +143,35 @@ def entropy_step(
 
 
 def with_step(
-    base: Tensor, x: Tensor, csr: CSR, scale: Tensor, temperature: float, factor: float, inward: Tensor | None, scale_free: bool
+    base: Tensor,
+    x: Tensor,
+    csr: CSR,
+    scale: Tensor,
+    temperature: float,
+    factor: float,
+    inward: Tensor | None,
+    scale_free: bool,
+    cut: bool = False,
 ) -> Tensor:
-    """``base`` + γ u ⊙ T∇S(u ⊙ x), with u ``inward``, and T in units of the mean square of x times sqrt(F) if ``scale_free``."""
+    """``base`` + γ u ⊙ T∇S(u ⊙ x), with u ``inward``, and T in units of the mean square of x times sqrt(F) if ``scale_free``.
+
+    The positive part of it, if ``cut``.
+    """
     if inward is not None or scale_free:
-        seen, square = torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(x.size(0))
+        seen, square = large_empty_like(x), large_empty(x.size(0), x)
         launch(("enter",), csr, x, per_node=square, unit=torch.ones_like(square) if inward is None else inward, out=seen)
         x = seen
         if scale_free:
             mean = square.sum(dtype=torch.float64).item() / max(x.numel(), 1)
             temperature *= (mean if mean > TINY else 1.0) * math.sqrt(x.size(1))
-    return entropy_step(x, csr, scale, temperature, factor, base, inward)[0]
+    return entropy_step(x, csr, scale, temperature, factor, base, inward, cut)[0]
 
 
 def entropy_step_backward(
     x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor: float
 ) -> tuple[Tensor, Tensor]:
     """The derivatives of ``entropy_step`` in x and in T."""
-    out, q, r = large_empty_like(x), torch.empty_like(energy), torch.empty_like(energy)
+    out, q, r = large_empty_like(x), large_empty_like(energy), large_empty_like(energy)
     per_node = grad_energy.clone(memory_format=torch.contiguous_format)
     launch(
         ("inner", "drive_backward"),

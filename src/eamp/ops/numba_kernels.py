@@ -21,8 +21,9 @@ from eamp.ops.threads import draw_ticket, pointer
 OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
 # The block of 64-bit numbers that a task reads: counts, then addresses (0 where a task has no use for one), then two reals.
-TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(24)
-ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, SCALE, ENERGY, OUT, BASE, UNIT, FLAG, TEMPERATURE, FACTOR, SLOTS = _addresses
+TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(26)
+ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, SCALE, ENERGY, OUT, BASE, UNIT, BIAS, *_options = _addresses
+FLAG, CUT, TEMPERATURE, FACTOR, SLOTS = _options
 
 
 @njit(**OPTIONS)
@@ -46,11 +47,45 @@ def edge_factor(q, weight, weighted, i, j, e):
     return (q[i] + q[j]) * weight[e] if weighted else q[i] + q[j]
 
 
-@njit(inline="always", **OPTIONS)  # a call would cost more than the row of a sparse graph
-def add_differences(out, q, x, rowptr, col, weight, weighted, i):
-    """out_i += Σ_j a_ij (q_i + q_j)(x_i − x_j), several neighbours at a time: the row of sums is read and written once for all of them."""
+@njit(**OPTIONS)
+def neighbour_factor(r, weight, weighted, j, e):
+    """a_ij r_j"""
+    return r[j] * weight[e] if weighted else r[j]
+
+
+# Neighbours are taken four at a time, so that the row of sums is read and written once for all of them. Those that do not make up four come
+# first, together with what the row starts from: most rows of a sparse graph are then written once or twice. All of this is inlined: a call
+# would cost more than the row of a sparse graph.
+
+
+@njit(inline="always", **OPTIONS)
+def set_differences(out, q, x, col, weight, weighted, i, e, end):
+    """out_i = Σ_j a_ij (q_i + q_j)(x_i − x_j) over the entries from e to end"""
+    features, odd = x.shape[1], (end - e) % 4
+    if odd == 0:
+        for f in range(features):
+            out[i, f] = 0
+    elif odd == 1:
+        j0, w0 = col[e], edge_factor(q, weight, weighted, i, col[e], e)
+        for f in range(features):
+            out[i, f] = w0 * (x[i, f] - x[j0, f])
+    else:
+        j0, w0 = col[e], edge_factor(q, weight, weighted, i, col[e], e)
+        j1, w1 = col[e + 1], edge_factor(q, weight, weighted, i, col[e + 1], e + 1)
+        if odd == 2:
+            for f in range(features):
+                out[i, f] = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
+        else:
+            j2, w2 = col[e + 2], edge_factor(q, weight, weighted, i, col[e + 2], e + 2)
+            for f in range(features):
+                out[i, f] = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f]) + w2 * (x[i, f] - x[j2, f])
+    add_differences(out, q, x, col, weight, weighted, i, e + odd, end)
+
+
+@njit(inline="always", **OPTIONS)
+def add_differences(out, q, x, col, weight, weighted, i, e, end):
+    """out_i += Σ_j a_ij (q_i + q_j)(x_i − x_j) over the entries from e to end"""
     features = x.shape[1]
-    e, end = rowptr[i], rowptr[i + 1]
     while e + 4 <= end:
         j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
         w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
@@ -59,17 +94,49 @@ def add_differences(out, q, x, rowptr, col, weight, weighted, i):
             near = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
             out[i, f] += near + w2 * (x[i, f] - x[j2, f]) + w3 * (x[i, f] - x[j3, f])
         e += 4
-    if e + 2 <= end:
-        j0, j1 = col[e], col[e + 1]
-        w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
-        for f in range(features):
-            out[i, f] += w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
-        e += 2
-    if e < end:
-        j0 = col[e]
-        w0 = edge_factor(q, weight, weighted, i, j0, e)
+    while e < end:
+        j0, w0 = col[e], edge_factor(q, weight, weighted, i, col[e], e)
         for f in range(features):
             out[i, f] += w0 * (x[i, f] - x[j0, f])
+        e += 1
+
+
+@njit(inline="always", **OPTIONS)
+def set_neighbours(out, left, r, x, col, weight, weighted, loop, i, e, end):
+    """out_i = l_i (``loop`` x_i + Σ_j a_ij r_j x_j) over the entries from e to end"""
+    features, odd, w = x.shape[1], (end - e) % 4, left * loop
+    if odd == 0:
+        for f in range(features):
+            out[i, f] = w * x[i, f]
+    elif odd == 1:
+        j0, w0 = col[e], left * neighbour_factor(r, weight, weighted, col[e], e)
+        for f in range(features):
+            out[i, f] = w * x[i, f] + w0 * x[j0, f]
+    else:
+        j0, w0 = col[e], left * neighbour_factor(r, weight, weighted, col[e], e)
+        j1, w1 = col[e + 1], left * neighbour_factor(r, weight, weighted, col[e + 1], e + 1)
+        if odd == 2:
+            for f in range(features):
+                out[i, f] = w * x[i, f] + w0 * x[j0, f] + w1 * x[j1, f]
+        else:
+            j2, w2 = col[e + 2], left * neighbour_factor(r, weight, weighted, col[e + 2], e + 2)
+            for f in range(features):
+                out[i, f] = w * x[i, f] + w0 * x[j0, f] + w1 * x[j1, f] + w2 * x[j2, f]
+    e += odd
+    while e < end:
+        j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
+        w0, w1 = left * neighbour_factor(r, weight, weighted, j0, e), left * neighbour_factor(r, weight, weighted, j1, e + 1)
+        w2, w3 = left * neighbour_factor(r, weight, weighted, j2, e + 2), left * neighbour_factor(r, weight, weighted, j3, e + 3)
+        for f in range(features):
+            out[i, f] += w0 * x[j0, f] + w1 * x[j1, f] + w2 * x[j2, f] + w3 * x[j3, f]
+        e += 4
+
+
+@njit(inline="always", **OPTIONS)
+def cut_off(out, i):
+    """The positive part of a row; what is no number stays none."""
+    for f in range(out.shape[1]):
+        out[i, f] = 0 if out[i, f] < 0 else out[i, f]
 
 
 @functools.cache
@@ -232,7 +299,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
     def weighted(block):
         """out_i = Σ_j a_ij ((q_i + q_j)(x_i − x_j) + (r_i + r_j)(y_i − y_j)), the second summand only where there is a y.
 
-        Where there is a base, base_i + u_i out_i, with u in unit where there is one.
+        Where there is a base, base_i + u_i out_i, with u in unit where there is one; of that the positive part, if cut.
         """
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
@@ -247,20 +314,21 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
-                for f in range(features):
-                    out[i, f] = 0
-                add_differences(out, q, x, rowptr, col, weight, weighted, i)
+                set_differences(out, q, x, col, weight, weighted, i, rowptr[i], rowptr[i + 1])
                 if slots[Y] != 0:
-                    add_differences(out, r, y, rowptr, col, weight, weighted, i)
+                    add_differences(out, r, y, col, weight, weighted, i, rowptr[i], rowptr[i + 1])
                 if slots[BASE] != 0:
                     scale = u[i] if slots[UNIT] != 0 else real(1)
                     for f in range(features):
                         out[i, f] = base[i, f] + scale * out[i, f]
+                    if slots[CUT] != 0:
+                        cut_off(out, i)
             part = draw_ticket(block)
 
     @cfunc("void(voidptr)", **OPTIONS)
     def neighbours(block):
-        """out_i = (1 − γ) q_i (r_i x_i + Σ_j a_ij r_j x_j) + γ y_i, r_i x_i only with self-loops, y_i only where there is a y"""
+        """out_i = (1 − γ) q_i (r_i x_i + Σ_j a_ij r_j x_j) + γ y_i + b, r_i x_i only with self-loops, y_i and the bias b only
+        where there is one; of that the positive part, if cut"""
         slots, reals = carray(block, SLOTS, np.int64), carray(block, SLOTS, np.float64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
         rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
@@ -271,33 +339,20 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         r = carray(pointer(slots[R]), n, real)
         x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
         out = carray(pointer(slots[OUT]), (n, features), real)
+        bias = carray(pointer(slots[BIAS]), features, real)
         loop, share = real(slots[FLAG]), real(reals[FACTOR])
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
-                left = (real(1) - share) * q[i]
-                w0 = left * loop * r[i]
+                set_neighbours(out, (real(1) - share) * q[i], r, x, col, weight, weighted, loop * r[i], i, rowptr[i], rowptr[i + 1])
                 if slots[Y] != 0:
                     for f in range(features):
-                        out[i, f] = w0 * x[i, f] + share * y[i, f]
-                else:
+                        out[i, f] += share * y[i, f]
+                if slots[BIAS] != 0:
                     for f in range(features):
-                        out[i, f] = w0 * x[i, f]
-                e, end = rowptr[i], rowptr[i + 1]
-                while e + 4 <= end:
-                    j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
-                    w0, w1, w2, w3 = left * r[j0], left * r[j1], left * r[j2], left * r[j3]
-                    if weighted:
-                        w0, w1, w2, w3 = w0 * weight[e], w1 * weight[e + 1], w2 * weight[e + 2], w3 * weight[e + 3]
-                    for f in range(features):
-                        out[i, f] += w0 * x[j0, f] + w1 * x[j1, f] + w2 * x[j2, f] + w3 * x[j3, f]
-                    e += 4
-                while e < end:
-                    j0 = col[e]
-                    w0 = left * r[j0] * weight[e] if weighted else left * r[j0]
-                    for f in range(features):
-                        out[i, f] += w0 * x[j0, f]
-                    e += 1
+                        out[i, f] += bias[f]
+                if slots[CUT] != 0:
+                    cut_off(out, i)
             part = draw_ticket(block)
 
     @cfunc("void(voidptr)", **OPTIONS)

@@ -69,6 +69,7 @@ def neighbour_sums(
     self_loops: bool = False,
     mixed_in: Tensor | None = None,
     share: float = 0.0,
+    backend: str | None = None,
 ) -> Tensor:
     """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``; shape of ``x``.
 
@@ -78,9 +79,10 @@ def neighbour_sums(
         scaled = csr.with_halo(right.to(x.dtype).unsqueeze(1) * x)
         factors = left.new_ones(scaled.size(0)), right.new_ones(scaled.size(0))
         factors[0][: x.size(0)] = left
-        out = neighbour_sums(factors[0], scaled, factors[1], csr.local, self_loops)[: x.size(0)]
+        out = neighbour_sums(factors[0], scaled, factors[1], csr.local, self_loops, backend=backend)[: x.size(0)]
         return out if mixed_in is None else torch.lerp(out, mixed_in, share)
-    return _neighbours(left, x, right, mixed_in, *csr[:4], self_loops, share if mixed_in is not None else 0.0, choose(x.device))
+    share = share if mixed_in is not None else 0.0
+    return _neighbours(left, x, right, mixed_in, *csr[:4], self_loops, share, backend or choose(x.device))
 
 
 def per_node(x: Tensor, *_: Any) -> Tensor:

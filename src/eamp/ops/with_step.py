@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,19 +20,27 @@ from eamp.ops.operator import like_first, operator
 from eamp.ops.sums import TINY, Gradients, pack, widen
 
 
-def with_step(
-    base: Tensor,
-    x: Tensor,
-    csr: CSR,
-    temperature: float,
-    factor: float,
-    inward: Tensor | None = None,
-    scale_free: bool = False,
-) -> Tensor:
-    """``base`` + ``factor`` · u ⊙ T∇S(u ⊙ x) with u ``inward`` ``[n]``; no derivative but the one in ``base``.
+class Step(NamedTuple):
+    """A step of which everything but the embedding is known.
 
-    With ``scale_free`` the temperature is in units of the mean square of ``x`` times sqrt(F).
+    Attributes:
+        csr: the graph, with the normaliser of the energy.
+        temperature: T.
+        factor: γ.
+        inward: u ``[n]``; ``None`` for ones.
+        scale_free: whether T is in units of the embedding's mean square times sqrt(F).
     """
+
+    csr: CSR
+    temperature: float
+    factor: float
+    inward: Tensor | None = None
+    scale_free: bool = False
+
+
+def with_step(base: Tensor, x: Tensor, step: Step) -> Tensor:
+    """``base`` + γ u ⊙ T∇S(u ⊙ x); no derivative but the one in ``base``."""
+    csr, temperature, factor, inward, scale_free = step
     given = (inward, *csr[:4], csr.rsqrt_degree, float(temperature), float(factor), scale_free, choose(x.device))
     out: Tensor = _with_step(base, x, *given)
     return out
