@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -13,6 +14,25 @@ from jsonargparse import ArgumentParser, Namespace
 import eamp
 
 Runner = Callable[[Namespace], int]
+
+
+def resumable(command: Runner) -> Runner:
+    """A command that goes on where it stopped: after Ctrl-C, with the status that shells give it, or after its store has been away."""
+
+    @functools.wraps(command)
+    def run(options: Namespace) -> int:
+        from optuna.exceptions import StorageInternalError
+
+        try:
+            return command(options)
+        except KeyboardInterrupt:
+            fail("interrupted; the same command goes on from here.")
+            return 130
+        except StorageInternalError as error:  # Optuna's word for whatever the database said last
+            lost = str(error.__cause__ or error).strip().splitlines()[0]
+            return fail(f"the store was lost: {lost}. What has been trained is safe; start this again when the store is back.")
+
+    return run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -154,6 +174,7 @@ def train(options: Namespace) -> int:
     return 0
 
 
+@resumable
 def reproduce(options: Namespace) -> int:
     """``eamp reproduce``."""
     from rich import print as show
@@ -170,8 +191,6 @@ def reproduce(options: Namespace) -> int:
         found = run(options.output, quick=options.quick, seeds=options.seeds, workers=options.workers, only=options.only)
     except (DataError, SweepError) as error:
         return fail(error)
-    except KeyboardInterrupt:
-        return interrupted()
     page = write_report(
         options.output,
         cells=found.cells,
@@ -198,6 +217,7 @@ def report(options: Namespace) -> int:
     return 0
 
 
+@resumable
 def sweep(options: Namespace) -> int:
     """``eamp sweep``."""
     from rich import print as show
@@ -213,8 +233,6 @@ def sweep(options: Namespace) -> int:
         table = run(cells, store, options.workers, retry_failed=options.retry_failed)
     except (ValueError, SweepError) as error:
         return fail(error)
-    except KeyboardInterrupt:
-        return interrupted()
     for cell, reason in failures(cells, store):
         print(f"failed: {cell.data} {cell.name} depth {cell.depth} seed {cell.seed}: {reason}", file=sys.stderr)
     if len(table):
@@ -224,6 +242,7 @@ def sweep(options: Namespace) -> int:
     return 0 if len(table) == len(cells) else 1
 
 
+@resumable
 def tune(options: Namespace) -> int:
     """``eamp tune``."""
     from rich import print as show
@@ -242,8 +261,6 @@ def tune(options: Namespace) -> int:
         trials = tune.tune(search, store, options.trials, options.workers)
     except (ValueError, SweepError) as error:
         return fail(error)
-    except KeyboardInterrupt:
-        return interrupted()
     for reason in tune.failures(store):
         print(f"failed: {reason}", file=sys.stderr)
     if not trials:
@@ -255,10 +272,9 @@ def tune(options: Namespace) -> int:
     return 0
 
 
+@resumable
 def work(options: Namespace) -> int:
     """``eamp work``."""
-    from optuna.exceptions import StorageInternalError
-
     from eamp.experiments.storage import StoreError
     from eamp.experiments.store import Store
     from eamp.experiments.sweep import run_cell
@@ -273,23 +289,12 @@ def work(options: Namespace) -> int:
         run(store, run_cell if Search.kept_in(store) is None else run_try, announce=lambda line: print(line, flush=True))
     except StoreError as error:
         return fail(error)
-    except StorageInternalError as error:  # Optuna's word for whatever the database said last
-        lost = str(error.__cause__ or error).strip().splitlines()[0]
-        return fail(f"the store was lost: {lost}. What has been trained is safe; start this again when the store is back.")
-    except KeyboardInterrupt:
-        return interrupted()
     return 0
 
 
 def shared_storage(options: Namespace) -> str | None:
     """The address of a database, from the command line or, where nobody can read it there, from the environment."""
     return options.storage or os.environ.get("EAMP_STORAGE")
-
-
-def interrupted() -> int:
-    """After Ctrl-C; the status is what shells give such a command."""
-    fail("interrupted; the same command goes on from here.")
-    return 130
 
 
 def bench(options: Namespace) -> int:

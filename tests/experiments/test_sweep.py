@@ -343,11 +343,24 @@ def test_the_stores_address_may_come_from_the_environment(tmp_path: Path, monkey
     assert list(finished(store)) == [CELLS[0].key]
 
 
-def test_a_worker_that_loses_its_store_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        (["work", "--study", "study"], "eamp.experiments.worker.work"),
+        (["sweep", "recipe.yaml"], "eamp.experiments.sweep.sweep"),
+        (["tune", "--model", "gcn", "--data", "csbm"], "eamp.experiments.tune.tune"),
+    ],
+    ids=["work", "sweep", "tune"],
+)
+def test_who_loses_the_store_says_so(
+    command: list[str], place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def lost(*_: object, **__: object) -> None:
         raise StorageInternalError("invalid data") from OSError("server closed the connection\nmore of it")
 
+    monkeypatch.chdir(tmp_path)
+    Path("recipe.yaml").write_text("name: study\nruns: [{model: gcn, data: csbm, depth: 1}]\n", encoding="utf-8")
     Store(tmp_path, "study")
-    monkeypatch.setattr("eamp.experiments.worker.work", lost)
-    assert cli.main(["work", "--output", str(tmp_path), "--study", "study"]) == 2
+    monkeypatch.setattr(place, lost)
+    assert cli.main([*command, "--output", str(tmp_path)]) == 2
     assert "the store was lost: server closed the connection. What has been trained is safe" in capsys.readouterr().err
