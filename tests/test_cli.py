@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from eamp.cli import main
@@ -54,3 +55,42 @@ def test_train_names_its_protocol_and_goes_on_where_it_was(capsys: pytest.Captur
 def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--model", "gpt"]) == 2
     assert "no model named 'gpt'; there are gcn, " in capsys.readouterr().err
+
+
+TINY = ["--data", "csbm:nodes=60,features=8", "--depth", "2"]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["train", *TINY, "--entropy", '{"lambda": 3}'], "the entropy step has no ['lambda']; it has weight (λ), temperature (T)"),
+        (["diagnose", *TINY, "--options", '{"foo": 1}'], "gcn cannot be made with {'foo': 1}"),
+        (["train", *TINY, "--seeds", "0"], "seeds must be at least 1, but is 0"),
+        (["train", *TINY, "--changes", '{"epochs": 0}'], "epochs must be a whole number of at least 1"),
+        (["train", *TINY, "--changes", '{"select": "foo"}'], "select must be one of 'val_loss', 'val_accuracy'"),
+        (["cite", "foo"], "foo"),
+    ],
+)
+def test_mistakes_are_answered_in_a_line(command: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("eamp: ")
+    assert said in error
+
+
+def test_an_accuracy_is_called_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", *TINY, "--changes", '{"epochs": 2, "select": "val_accuracy"}']) == 0
+    said = capsys.readouterr().out
+    assert "test accuracy at the epoch of highest validation accuracy" in said
+    assert 'protocol standard with {"epochs": 2, "select": "val_accuracy"}' in said
+
+
+def test_a_directed_graph_is_refused_with_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "directed.npz")
+    rows = np.arange(12)
+    np.savez(path, x=np.eye(12, dtype=np.float32), edge_index=np.stack([rows[:-1], rows[1:]]), y=rows % 2)
+    for command in ("diagnose", "train"):
+        settings = ["--changes", '{"epochs": 2}'] if command == "train" else []
+        assert main([command, "--data", path, "--depth", "2", *settings]) == 2
+        assert "data by name with undirected:<name>" in capsys.readouterr().err
+        assert main([command, "--data", f"undirected:{path}", "--depth", "2", *settings]) == 0

@@ -31,3 +31,5 @@ def test_unknown_names_are_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = eamp.nothing
     assert set(eamp.__all__) <= set(dir(eamp))
+    assert {"nn", "data", "training", "distributed", "report"} <= set(dir(eamp))
+    assert all(getattr(eamp, name) is not None for name in dir(eamp))

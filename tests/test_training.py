@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn import Module
+from torch_geometric import nn as pyg
 from torch_geometric.data import Data
 
 import eamp
@@ -51,11 +52,56 @@ def test_the_pass_that_is_saved_without_dropout_changes_nothing(monkeypatch: pyt
         entropy = {"weight": 2.0, "temperature": "auto", "detach": False}
         return GCN(graph().num_features, 8, graph().num_classes, num_layers=2, dropout=dropout, entropy=entropy)
 
-    assert training.same_in_training(network(), graph().x, eamp.Graph(graph()))
-    assert not training.same_in_training(network(dropout=0.5), graph().x, eamp.Graph(graph()))
+    for dropout in (0.0, 0.5):
+        tried = network(dropout)
+        assert training.same_in_training(tried, training.call_on(tried, graph().x, eamp.Graph(graph()))) is (dropout == 0)
     saved = train(network(), graph(), SHORT)
     monkeypatch.setattr(training, "same_in_training", lambda *given: False)
     assert train(network(), graph(), SHORT) == saved
+
+
+def weighted() -> Data:
+    data = graph()
+    row, col = data.edge_index
+    data.edge_weight = 0.1 + (row + col) % 7
+    return data
+
+
+@pytest.mark.parametrize("entropy", [None, {"weight": 0.5, "temperature": 1.0}])
+def test_edges_count_as_much_as_they_weigh(entropy: dict[str, float] | None) -> None:
+    losses = []
+    for data in (graph(), weighted()):
+        torch.manual_seed(0)
+        losses.append(train(GCN(data.num_features, 8, data.num_classes, 2, entropy=entropy), data, SHORT).history[-1].train_loss)
+    assert losses[0] != losses[1]
+
+
+def test_a_model_of_pyg_can_be_trained_bare_and_wrapped_in_part() -> None:
+    def pygs() -> Module:
+        torch.manual_seed(0)
+        return pyg.GCN(graph().num_features, 8, 2, graph().num_classes)
+
+    bare = train(pygs(), graph(), SHORT)
+    assert bare.history == train(eamp.wrap(pygs(), weight=0.0), graph(), SHORT).history
+    assert train(eamp.wrap(pygs(), weight=0.5, skip="convs.1"), graph(), SHORT).history != bare.history
+    assert len(bare.energy) == 2
+    heavy = train(pygs(), weighted(), SHORT)
+    assert heavy.history != bare.history
+    assert heavy.history[0].train_loss == pytest.approx(train(eamp.wrap(pygs(), weight=0.0), weighted(), SHORT).history[0].train_loss)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"select": "foo"}, "select must be one of 'val_loss', 'val_accuracy', but is 'foo'"),
+        ({"reduction": "max"}, "reduction must be one of 'sum', 'mean', but is 'max'"),
+        ({"schedule": None}, "schedule must be one of 'cosine', 'none', but is None"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, but is 0"),
+    ],
+)
+def test_a_protocol_that_cannot_be(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        PROTOCOLS["standard"].with_changes(**changes)
 
 
 @pytest.mark.parametrize("entropy", [None, {"weight": 0.5, "temperature": "auto", "learn_weight": True, "detach": False}])

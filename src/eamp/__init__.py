@@ -42,7 +42,20 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-_ROOMS = ("batching", "data", "diagnostics", "diffusion", "experiments", "functional", "graph", "nn", "ops", "training")
+_ROOMS = (
+    "batching",
+    "data",
+    "diagnostics",
+    "diffusion",
+    "distributed",
+    "experiments",
+    "functional",
+    "graph",
+    "nn",
+    "ops",
+    "report",
+    "training",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -54,4 +67,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return sorted({*__all__, *_ROOMS, "__version__"})

@@ -138,7 +138,7 @@ def add_model(parser: ArgumentParser, depth: int) -> None:
     """The options that choose a model and a graph."""
     parser.add_argument("--model", default="gcn", help="gcn, entropic-gcn, pairnorm, g2, gcnii, ...")
     parser.add_argument("--data", default="csbm", help="a dataset, as in `eamp data list`")
-    parser.add_argument("--depth", type=int, default=depth, help="number of layers")
+    parser.add_argument("--depth", type=int, default=depth, help="number of hidden layers; most models have an output layer on top")
     parser.add_argument("--width", type=int, default=64, help="hidden channels")
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument(
@@ -166,11 +166,11 @@ def train(options: Namespace) -> int:
     seeds, output, partition, timeout = (settings.pop(name) for name in ("seeds", "output", "partition", "timeout"))
     try:
         with under_torchrun(partition, timeout) as peers:
-            results = repeated(Cell(**settings), seeds, output, progress=True, peers=peers)
+            results = repeated(cell := Cell(**settings), seeds, output, progress=True, peers=peers)
     except (ValueError, PeerError) as error:  # of a name, an option or the data: what came, what was expected; or of a process that is gone
         return fail(error)
     if peers.leads:
-        print(summary(results, options.protocol))
+        print(summary(results, cell))
     return 0
 
 
@@ -309,7 +309,10 @@ def cite(options: Namespace) -> int:
     """``eamp cite``."""
     from eamp.citations import cite
 
-    print(cite(*options.names))
+    try:
+        print(cite(*options.names))
+    except ValueError as error:
+        return fail(error)
     return 0
 
 
@@ -342,9 +345,9 @@ def diagnose(options: Namespace) -> int:
     output = settings.pop("output")
     try:
         graph, model = load_graph(options.data), Cell(**settings).build()
+        report(model, (graph.x, graph.edge_index), folder=output)
     except ValueError as error:
         return fail(error)
-    report(model, (graph.x, graph.edge_index), folder=output)
     return 0
 
 

@@ -207,6 +207,8 @@ def check_temperature(temperature: float | Tensor) -> float | Tensor:
         temperature = temperature.reshape(())
         if torch.compiler.is_compiling() or temperature.device.type != "cpu":
             return temperature  # reading the value would break the graph or stall the queue
+    if not isinstance(temperature, Tensor | int | float):
+        raise ValueError(f"temperature must be a number > 0, but is {temperature!r}.")
     if not temperature > 0:
         raise ValueError(f"temperature must be > 0, but is {float(temperature)}; it is the energy per node that the entropy aims at.")
     return temperature

@@ -196,7 +196,7 @@ def sort_entries(row: Tensor, col: Tensor, edge_weight: Tensor | None, num_nodes
         raise GraphError(
             f"the graph is directed: {int(one_way.sum())} of {key.numel()} edges have no opposite, the first is {i} -> {j}. "
             "The energy is defined on undirected graphs: add the missing directions, or let eamp do it with "
-            "Graph(edge_index, symmetrize=True) or EntropyAware(conv, symmetrize=True)."
+            "Graph(edge_index, symmetrize=True) or EntropyAware(conv, symmetrize=True); data by name with undirected:<name>."
         )
     if weight is not None:
         weight = symmetric_weight(weight, reverse, row, col)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data
+from torch_geometric.nn import MessagePassing
 from tqdm import tqdm
 
 from eamp.checkpoint import load_checkpoint, save_checkpoint
@@ -21,6 +24,7 @@ from eamp.distributed.peers import Alone
 from eamp.graph import Graph
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.sparse_features import sparse_features
+from eamp.nn.wrapping import message_passing_layers
 from eamp.ordering import nearer
 
 
@@ -45,6 +49,14 @@ class Protocol:
     schedule: Literal["cosine", "none"] = "none"
     label_smoothing: float = 0.0
     patience: int | None = None
+
+    def __post_init__(self) -> None:
+        known = get_type_hints(Protocol)
+        for name in ("select", "reduction", "schedule"):
+            if getattr(self, name) not in (choices := get_args(known[name])):
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, but is {getattr(self, name)!r}.")
+        if not isinstance(self.epochs, int) or self.epochs < 1:
+            raise ValueError(f"epochs must be a whole number of at least 1, but is {self.epochs!r}.")
 
     def with_changes(self, **changes: Any) -> Protocol:
         """The same protocol but for ``changes``."""
@@ -118,8 +130,9 @@ def train(
     """Train ``model`` on ``data``, and leave it with the weights of the selected epoch.
 
     Args:
-        model: called with ``(x, graph)``. Where it has an ``auxiliary_loss()``, that is added to the loss.
-        data: features, ``edge_index``, labels and the three masks.
+        model: called with ``(x, graph)``, or with ``(x, edge_index)`` where layers of PyG have to read that. Where it has an
+            ``auxiliary_loss()``, that is added to the loss.
+        data: features, ``edge_index`` and, if you like, ``edge_weight``, labels and the three masks.
         protocol: one of :data:`PROTOCOLS`, or your own.
         seed: of everything random during training; make the model under ``torch.manual_seed(seed)`` for a run that can be repeated.
         checkpoint: a file to save to now and then, and to go on from if it is there; the run ends up the same, bit for bit.
@@ -139,8 +152,9 @@ def train(
     """
     peers, data = peers or Alone(), nearer(data)
     x = sparse_features(data.x) if getattr(model, "takes_sparse_features", False) else data.x
-    x, data, graph = peers.share(model, x, data, Graph(data.edge_index, data.num_nodes))
-    one_pass = peers.agree(same_in_training(model, x, graph))
+    x, data, graph = peers.share(model, x, data, Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight))
+    call = call_on(model, x, graph)
+    one_pass = peers.agree(same_in_training(model, call))
     torch.manual_seed(seed)
     groups = parameter_groups(model, protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay, protocol.weight_decay)
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
@@ -160,7 +174,8 @@ def train(
             group["lr"] = learning_rate(protocol, epoch)
         optimizer.zero_grad()
         if logits is None or not one_pass:
-            logits = model.train()(x, graph)
+            model.train()
+            logits = call()
         loss = training_loss(logits, data, protocol, peers)
         if callable(auxiliary_loss := getattr(model, "auxiliary_loss", None)):
             loss = loss + auxiliary_loss()
@@ -169,7 +184,8 @@ def train(
         optimizer.step()
 
         with torch.set_grad_enabled(one_pass):  # then the next epoch begins with this pass
-            logits = model.train(one_pass)(x, graph)
+            model.train(one_pass)
+            logits = call()
         history.append(measure(logits.detach(), data, peers.total(loss), peers))
         if selected(history, protocol) == epoch:
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -181,7 +197,7 @@ def train(
         if not math.isfinite(history[-1].train_loss):
             break  # nothing comes back from NaN
 
-    final_energy = layer_energies(model, x, graph)
+    final_energy = layer_energies(model, call)
     model.load_state_dict(best)
     chosen = selected(history, protocol)
     return Result(
@@ -190,7 +206,7 @@ def train(
         val_accuracy=history[chosen].val_accuracy,
         val_loss=history[chosen].val_loss,
         epoch=chosen,
-        energy=layer_energies(model, x, graph),
+        energy=layer_energies(model, call),
         final_energy=final_energy,
         history=history,
     )
@@ -209,15 +225,26 @@ def measure(logits: Tensor, data: Data, train_loss: float, peers: Alone) -> Epoc
     return Epoch(train_loss, val_loss, peers.mean(correct[data.val_mask]), peers.mean(correct[data.test_mask]))
 
 
+def call_on(model: Module, x: Tensor, graph: Graph) -> Callable[[], Tensor]:
+    """The model on all of the graph, which layers of PyG that nothing is wrapped around get as an edge list, with weights if they can."""
+    if not any(isinstance(layer, MessagePassing) for _, layer in message_passing_layers(model)):
+        return partial(model, x, graph)
+    weighted = graph.edge_weight is not None and "edge_weight" in inspect.signature(model.forward).parameters
+    return partial(model, x, graph.edge_index, **({"edge_weight": graph.edge_weight} if weighted else {}))
+
+
 @torch.no_grad()
-def same_in_training(model: Module, x: Tensor, graph: Graph) -> bool:
+def same_in_training(model: Module, call: Callable[[], Tensor]) -> bool:
     """Whether the model, without dropout or noise, computes the same in training as in evaluation; tried, not assumed.
 
     Then the pass that measures one epoch is the one the next begins with, and a quarter of the time is saved.
     """
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    trained = model.train()(x, graph)
-    same = torch.equal(trained, model(x, graph)) and torch.equal(trained, model.eval()(x, graph))
+    model.train()
+    trained = call()
+    same = torch.equal(trained, call())
+    model.eval()
+    same = same and torch.equal(trained, call())
     model.load_state_dict(before)  # running means and calibrated temperatures are for training to set
     return same
 
@@ -249,10 +276,10 @@ def learning_rate(protocol: Protocol, epoch: int) -> float:
     return protocol.learning_rate * (1 + math.cos(math.pi * epoch / protocol.epochs)) / 2
 
 
-def layer_energies(model: Module, x: Tensor, graph: Graph) -> list[float]:
+def layer_energies(model: Module, call: Callable[[], Tensor]) -> list[float]:
     """Mean Dirichlet energy after every message-passing layer, or after those that the model names as its ``probed_layers``."""
     with torch.no_grad(), probe(model.eval(), measures=["energy"], layers=getattr(model, "probed_layers", None)) as recorded:
-        model(x, graph)
+        call()
     return [float(value) for value in recorded.energy]
 
 

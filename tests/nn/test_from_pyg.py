@@ -1,5 +1,7 @@
+import pytest
 import torch
-from torch_geometric.nn import GAT, GATConv
+from torch.nn import Module
+from torch_geometric.nn import GAT, GATConv, GCNConv
 
 import eamp
 from eamp.nn.from_pyg import FromPyG
@@ -35,3 +37,21 @@ def test_the_step_sees_the_weights_of_a_graph() -> None:
     with_step, without = (from_pyg(GAT, 4, 8, 5, 2, entropy=entropy) for entropy in ({"weight": 1.0, "temperature": 1.0}, None))
     assert not torch.equal(with_step(x, weighted), with_step(x, bare))
     assert torch.equal(without(x, weighted), without(x, bare))
+
+
+@pytest.mark.parametrize("given", ["position", "name"])
+@pytest.mark.parametrize("wrapped", [lambda conv: eamp.EntropyAware(conv, weight=0.7), FromPyG], ids=["EntropyAware", "FromPyG"])
+def test_weights_of_a_graph_reach_layers_that_take_them(wrapped: type[Module], given: str) -> None:
+    weighted, x, conv = random_graph(12, 20, weighted=True), torch.randn(12, 4), GCNConv(4, 4)
+    out = wrapped(conv)(x, weighted) if given == "position" else wrapped(conv)(x, edge_index=weighted)
+    expected = conv(x, weighted.edge_index, weighted.edge_weight)
+    if wrapped is not FromPyG:
+        expected = expected + 0.7 * 10.0 * eamp.entropy_gradient(expected, weighted)
+    torch.testing.assert_close(out, expected)
+
+
+def test_weights_that_are_given_beside_a_graph_are_the_layers() -> None:
+    weighted, x, conv = random_graph(12, 20, weighted=True), torch.randn(12, 4), GCNConv(4, 4)
+    own = torch.rand(weighted.edge_index.size(1))
+    for out in (eamp.EntropyAware(conv, weight=0.0)(x, weighted, own), eamp.EntropyAware(conv, weight=0.0)(x, weighted, edge_weight=own)):
+        torch.testing.assert_close(out, conv(x, weighted.edge_index, own))

@@ -38,7 +38,8 @@ def load(
 
     Args:
         name: ``cora``, ``citeseer`` or ``pubmed``; ``grid:10x10`` or ``csbm:nodes=500,homophily=0.3`` (the options are those of
-            :func:`grid` and :func:`csbm`); the path of an ``.npz`` of your own; ``pyg:<Dataset>[/<name>]``.
+            :func:`grid` and :func:`csbm`); the path of an ``.npz`` of your own; ``pyg:<Dataset>[/<name>]``. ``undirected:`` before any of
+            them is ``symmetrize=True``.
         folder: for the first three, a folder with the Planetoid files, tried before GitHub and the package index.
             The environment variable ``EAMP_DATA`` names one for good.
         split: which nodes train, validate and test. Left out: the graph's own masks, else ``"random"``. A number: which of
@@ -61,6 +62,10 @@ def load(
     """
     text = os.fspath(name)
     kind, _, options = text.partition(":")
+    if kind == "undirected":
+        data = load(options, folder=folder, split=split, seed=seed, symmetrize=True, refresh=refresh)
+        data.name = text
+        return data
     if text.lower() in SIZES:
         cached = planetoid(text.lower(), folder, refresh)
         data, source, text = cached.arrays.to_data(), cached.source, text.lower()

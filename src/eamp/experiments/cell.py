@@ -52,6 +52,7 @@ class Cell:
             raise ValueError(f"no protocol named {self.protocol!r}; there are {', '.join(PROTOCOLS)}.")
         if unknown := set(self.changes or {}) - {field.name for field in fields(Protocol)}:
             raise ValueError(f"a protocol has no {sorted(unknown)}; it has {', '.join(field.name for field in fields(Protocol))}.")
+        _ = self.rules  # which says what of the changes cannot be
         object.__setattr__(self, "name", self.name or self.model)
 
     @property
@@ -68,15 +69,11 @@ class Cell:
         """The untrained network, initialised under the seed."""
         graph = load_graph(self.data, self.normalize_features)
         torch.manual_seed(self.seed)
-        return MODELS[self.model](
-            graph.num_features,
-            self.width,
-            graph.num_classes,
-            self.depth,
-            dropout=self.dropout,
-            entropy=self.entropy,
-            **(self.options or {}),
-        )
+        sizes, options = (graph.num_features, self.width, graph.num_classes, self.depth), self.options or {}
+        try:
+            return MODELS[self.model](*sizes, dropout=self.dropout, entropy=self.entropy, **options)
+        except TypeError as error:  # an option that the model does not have
+            raise ValueError(f"{self.model} cannot be made with {options or self.entropy}: {error}.") from error
 
     def train(
         self,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from eamp.distributed.peers import Alone
 from eamp.experiments.cell import Cell
-from eamp.training import PROTOCOLS, Result
+from eamp.training import Result
 
 
 def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: bool = False, peers: Alone | None = None) -> list[Result]:
@@ -18,6 +18,8 @@ def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: b
 
     With ``peers``, the graph is spread over processes that all call this; the one that leads writes to its ``output``.
     """
+    if seeds < 1:
+        raise ValueError(f"seeds must be at least 1, but is {seeds}.")
     peers, results = peers or Alone(), []
     for seed in range(cell.seed, cell.seed + seeds):
         checkpoint = None if output is None else output / f"seed_{seed}.safetensors"
@@ -28,11 +30,12 @@ def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: b
     return results
 
 
-def summary(results: Sequence[Result], protocol: str) -> str:
+def summary(results: Sequence[Result], cell: Cell) -> str:
     """Accuracies in words, each under the name of what it is."""
     number = len(results)
     seeds = f"{number} seed{'s' if number > 1 else ''}"
-    rule = {"val_loss": "lowest validation loss", "val_accuracy": "highest validation accuracy"}[PROTOCOLS[protocol].select]
+    rule = {"val_loss": "lowest validation loss", "val_accuracy": "highest validation accuracy"}[cell.rules.select]
+    protocol = f"{cell.protocol} with {json.dumps(cell.changes)}" if cell.changes else cell.protocol
     lines = [
         f"test accuracy at the epoch of {rule}: {mean_and_deviation([r.test_accuracy for r in results])} ({seeds}, protocol {protocol})",
         f"highest validation accuracy over the epochs, the paper's number: {mean_and_deviation([r.best_val_accuracy for r in results])}",

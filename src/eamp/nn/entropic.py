@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -32,6 +33,8 @@ def entropic(conv: Module, entropy: Entropy) -> Module:
         >>> entropic(GCNConv(8, 8), None)
         GCNConv(8, 8)
     """
+    if unknown := set(entropy or {}) - (known := set(inspect.signature(EntropyAware).parameters) - {"conv"}):
+        raise ValueError(f"the entropy step has no {sorted(unknown)}; it has weight (λ), temperature (T) and {', '.join(sorted(known))}.")
     # Copied, because a schedule among the options may hold parameters, and every layer has its own.
     return conv if entropy is None else EntropyAware(conv, **copy.deepcopy(entropy))
 

@@ -15,6 +15,7 @@ from eamp import ops
 from eamp.functional import Variant, check_temperature, energy_of, entropy_step, prepare
 from eamp.graph import CSR, Graph
 from eamp.nn.coordinates import Normalization, coordinates, step_ahead
+from eamp.nn.from_pyg import with_weights
 from eamp.nn.layer_state import LayerState, Position
 from eamp.nn.propagation import MessagePassingLayer
 from eamp.nn.schedule import Weight, ahead, as_weight, evaluate
@@ -52,6 +53,9 @@ class EntropyAware(Module):
             hubs count no more than others; ``None`` as they are, as the paper does. See :func:`eamp.nn.coordinates.coordinates`.
         scale_free: measure energies in units of the embedding's mean square, so that :math:`T` means the same however large or many the
             features are, and a shrinking embedding does not pass for a smooth one.
+
+    The step weighs edges where it is given an :class:`eamp.Graph` with weights, which go to ``conv`` as well if that takes an
+    ``edge_weight``. An ``edge_weight`` beside a bare ``edge_index`` is an argument of ``conv`` alone.
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`,
@@ -221,10 +225,12 @@ class EntropyAware(Module):
         return temperature
 
     def _split_adjacency(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        """The adjacency among the arguments; where it is a :class:`Graph`, a PyG layer gets its edge list instead."""
+        """The adjacency among the arguments; where it is a :class:`Graph`, a PyG layer gets its edges instead, with their weights."""
         place = self._edge_index_position - 1
         adjacency = args[place] if place < len(args) else kwargs.get("edge_index")
         if isinstance(adjacency, Graph) and not isinstance(self.conv, MessagePassingLayer):
+            if place >= len(args) - 1:  # else weights may be among what comes after
+                kwargs = with_weights(self.conv, adjacency, kwargs)
             if place < len(args):
                 args = (*args[:place], adjacency.edge_index, *args[place + 1 :])
             else:

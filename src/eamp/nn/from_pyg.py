@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from torch import Tensor
@@ -11,8 +12,15 @@ from eamp.graph import Adjacency, Graph
 from eamp.nn.propagation import MessagePassingLayer
 
 
+def with_weights(conv: Module, graph: Graph, options: dict[str, Any]) -> dict[str, Any]:
+    """``options`` with the weights of ``graph`` among them, if it has any, the layer has a use for them, and no others are given."""
+    if graph.edge_weight is None or options.get("edge_weight") is not None:
+        return options
+    return {**options, "edge_weight": graph.edge_weight} if "edge_weight" in inspect.signature(conv.forward).parameters else options
+
+
 class FromPyG(MessagePassingLayer):
-    r"""A layer of PyG that also takes an :class:`eamp.Graph`, whose edge list it hands on.
+    r"""A layer of PyG that also takes an :class:`eamp.Graph`, whose edges it hands on, and its weights to layers that take them.
 
     Args:
         conv: a layer called as ``conv(x, edge_index, ...)``.
@@ -41,7 +49,9 @@ class FromPyG(MessagePassingLayer):
 
     def forward(self, x: Tensor, edge_index: Adjacency, **options: Any) -> Tensor:
         """Run the layer."""
-        return self.conv(x, edge_index.edge_index if isinstance(edge_index, Graph) else edge_index, **options)
+        if isinstance(edge_index, Graph):
+            return self.conv(x, edge_index.edge_index, **with_weights(self.conv, edge_index, options))
+        return self.conv(x, edge_index, **options)
 
     def __repr__(self) -> str:
         return repr(self.conv)
