@@ -62,3 +62,17 @@ def test_training_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None
     as_it_is = trained()
     monkeypatch.setattr(ordering, "LARGE", 100)
     assert trained() == pytest.approx(as_it_is, rel=1e-9)
+
+
+def test_sparse_features_lists_and_weights_move_too() -> None:
+    data = shuffled_mesh(40)
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(1))
+    data.names, data.edge_weight, data.source = [str(k) for k in range(40)], torch.rand(data.num_edges), "somewhere"
+    sparse = data.clone()
+    sparse.x = data.x.to_sparse_csr()
+    moved, dense = in_order(sparse, order), in_order(data, order)
+    assert moved.names == [str(k) for k in order.tolist()]
+    assert moved.x.to_dense().equal(data.x[order])
+    assert dense.x.equal(data.x[order])
+    assert moved.edge_weight.equal(data.edge_weight)
+    assert moved.source == "somewhere"

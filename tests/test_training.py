@@ -186,3 +186,26 @@ def test_a_shared_layer_has_an_energy_per_application_and_a_gate_has_none() -> N
     data = graph()
     result = train(G2(data.num_features, 8, data.num_classes, num_layers=5), data, SHORT.with_changes(epochs=2))
     assert len(result.energy) == len(result.final_energy) == 5
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.safetensors"
+    train(model(), graph(), SHORT, checkpoint=file, about="this")
+    with pytest.raises(CheckpointError, match="other settings"):
+        train(model(), graph(), SHORT, checkpoint=file, about="that")
+    with pytest.raises(CheckpointError, match="another network"):
+        train(GCN(8, 16, 3, num_layers=1), graph(), SHORT, checkpoint=file, about="this")
+
+
+def test_a_finished_run_is_not_repeated(tmp_path: Path) -> None:
+    file, epochs = tmp_path / "run.safetensors", []
+    first = train(model(), graph(), SHORT, checkpoint=file, on_epoch=lambda epoch, _: epochs.append(epoch))
+    assert train(model(), graph(), SHORT, checkpoint=file, on_epoch=lambda epoch, _: epochs.append(epoch)) == first
+    assert epochs == list(range(12))
+
+
+def test_a_run_that_was_lost_stays_as_long_as_it_was(tmp_path: Path) -> None:
+    file, wild = tmp_path / "run.safetensors", SHORT.with_changes(learning_rate=1e30)
+    lengths = {len(train(model(), graph(), wild, checkpoint=file, checkpoint_every=1).history) for _ in range(3)}
+    assert len(lengths) == 1
+    assert lengths.pop() < 12

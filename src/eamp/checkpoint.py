@@ -63,7 +63,10 @@ def load_checkpoint(
     def part(prefix: str) -> dict[str, Tensor]:
         return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
-    model.load_state_dict(part("model."))
+    try:
+        model.load_state_dict(part("model."))
+    except RuntimeError as error:
+        raise CheckpointError(f"{path} holds another network; delete it or choose another file.") from error
     best.update(part("best."))
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in part("optimizer.").items():

@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch import Tensor
 from torch_geometric.data import Data
 
+from eamp.batching.subgraph import rows_of_data
 from eamp.graph import Graph
 
 LARGE = 100_000  # nodes; the features of fewer are in a cache
@@ -55,6 +56,9 @@ def distance(row: Tensor, col: Tensor) -> float:
 def in_order(data: Data, order: Tensor) -> Data:
     """``data`` with its nodes in another order."""
     place = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel()))
-    per_node = {name: value[order] for name, value in data.to_dict().items() if name != "edge_index" and data.is_node_attr(name)}
-    others = {name: value for name, value in data.to_dict().items() if name != "edge_index" and name not in per_node}
-    return Data(edge_index=place[data.edge_index], **per_node, **others)
+    moved = rows_of_data(data, order)
+    for name in data.keys():  # noqa: SIM118  # PyG's data is not a mapping
+        if data.is_edge_attr(name):
+            moved[name] = data[name]
+    moved.edge_index = place[data.edge_index]
+    return moved

@@ -126,6 +126,7 @@ def train(
     progress: bool = False,
     on_epoch: Callable[[int, Epoch], None] | None = None,
     peers: Alone | None = None,
+    about: str = "",
 ) -> Result:
     """Train ``model`` on ``data``, and leave it with the weights of the selected epoch.
 
@@ -140,6 +141,7 @@ def train(
         progress: show a progress bar.
         on_epoch: called with every epoch's number and figures, say to prune a search by raising an exception.
         peers: the other processes among which the graph is spread, as :class:`eamp.distributed.peers.Peers`; all call this with the same.
+        about: what model and data are; a checkpoint of anything else is refused.
 
     Example:
         >>> import torch, eamp
@@ -159,16 +161,17 @@ def train(
     groups = parameter_groups(model, protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay, protocol.weight_decay)
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
     history: list[Epoch] = []
+    identity = {**asdict(protocol), "seed": seed, "about": about}  # of this run, and of a checkpoint that it can go on from
     best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     with peers.reading(checkpoint) as saved:
         if saved is not None:
-            history = [Epoch(*row) for row in load_checkpoint(saved, model, optimizer, best, fingerprint(protocol, seed))]
+            history = [Epoch(*row) for row in load_checkpoint(saved, model, optimizer, best, identity)]
 
     silent = None if progress and peers.leads else True
     bar = tqdm(range(len(history), protocol.epochs), initial=len(history), total=protocol.epochs, disable=silent, leave=False)
     logits: Tensor | None = None
     for epoch in bar:
-        if out_of_patience(history, protocol):
+        if out_of_patience(history, protocol) or lost(history):
             break
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(protocol, epoch)
@@ -191,12 +194,12 @@ def train(
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         bar.set_postfix_str(f"loss {history[-1].train_loss:.3g}, val {history[-1].val_accuracy:.3f}")
         if checkpoint is not None and peers.leads and (epoch + 1) % checkpoint_every == 0:
-            save_checkpoint(checkpoint, model, optimizer, best, history, fingerprint(protocol, seed))
+            save_checkpoint(checkpoint, model, optimizer, best, history, identity)
         if on_epoch is not None:
             on_epoch(epoch, history[-1])
-        if not math.isfinite(history[-1].train_loss):
-            break  # nothing comes back from NaN
 
+    if checkpoint is not None and peers.leads:
+        save_checkpoint(checkpoint, model, optimizer, best, history, identity)  # a finished run is not repeated
     final_energy = layer_energies(model, call)
     model.load_state_dict(best)
     chosen = selected(history, protocol)
@@ -269,6 +272,11 @@ def out_of_patience(history: list[Epoch], protocol: Protocol) -> bool:
     return len(history) - 1 - lowest >= protocol.patience
 
 
+def lost(history: list[Epoch]) -> bool:
+    """Whether the loss has become NaN or infinite, from which nothing comes back."""
+    return bool(history) and not math.isfinite(history[-1].train_loss)
+
+
 def learning_rate(protocol: Protocol, epoch: int) -> float:
     """A function of the epoch alone, so that a resumed run needs no state of a scheduler."""
     if protocol.schedule == "none":
@@ -281,8 +289,3 @@ def layer_energies(model: Module, call: Callable[[], Tensor]) -> list[float]:
     with torch.no_grad(), probe(model.eval(), measures=["energy"], layers=getattr(model, "probed_layers", None)) as recorded:
         call()
     return [float(value) for value in recorded.energy]
-
-
-def fingerprint(protocol: Protocol, seed: int) -> dict[str, Any]:
-    """What a checkpoint must have in common with the run that goes on from it."""
-    return {**asdict(protocol), "seed": seed}

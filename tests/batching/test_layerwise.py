@@ -172,6 +172,37 @@ def test_an_edge_index_that_knows_its_order() -> None:
         assert max(counts) <= 50
 
 
+class ByNumber(MessagePassing):
+    """Messages that read numbers of nodes, or rows of nodes by them."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.propagate(edge_index, x=x, scale=torch.arange(x.size(0)).float())
+
+    def message(self, x_j: Tensor, scale: Tensor, index: Tensor) -> Tensor:
+        return x_j * scale[index].unsqueeze(1)
+
+
+class ByPlace(ByNumber):
+    def message(self, x_j: Tensor, edge_index_i: Tensor) -> Tensor:
+        return x_j * edge_index_i.unsqueeze(1)
+
+
+class OfEdges(MessagePassing):
+    """Messages without features of nodes: how many there are, PyG reads off the edges."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.propagate(edge_index, weight=edge_index.sum(0).float().unsqueeze(1))
+
+    def message(self, weight: Tensor) -> Tensor:
+        return weight
+
+
+@pytest.mark.parametrize("layer", [ByNumber(), ByPlace(), OfEdges()], ids=lambda layer: type(layer).__name__)
+def test_messages_that_read_numbers_of_nodes(layer: MessagePassing) -> None:
+    x = torch.randn(60, 4)
+    torch.testing.assert_close(eamp.inference(layer, x, GRAPH.edge_index, edges_per_block=20), layer(x, GRAPH.edge_index))
+
+
 def test_the_model_is_left_as_it_was() -> None:
     model = eamp.wrap(DeepGCNLayer(GATConv(8, 8), norm=BatchNorm1d(8), act=ReLU()))
     model.norm.eval()

@@ -76,3 +76,11 @@ def test_errors_say_what_came_and_what_was_expected(tmp_path: Path, text: str, m
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="No such file"):
         load_recipe(tmp_path / "nothing.yaml")
+
+
+def test_a_runs_own_seeds_are_its_seeds(tmp_path: Path) -> None:
+    text = "data: csbm\ndepth: 2\nseeds: 3\nruns:\n  - {model: gcn, seed: [7, 8]}\n  - {model: g2}\n  - {model: gcnii, seeds: 1}\n"
+    _, cells = load_recipe(written(tmp_path, text))
+    assert {(cell.model, cell.seed) for cell in cells} == {("gcn", 7), ("gcn", 8), ("g2", 0), ("g2", 1), ("g2", 2), ("gcnii", 0)}
+    with pytest.raises(RecipeError, match="`seeds` says how many, `seed` which"):
+        load_recipe(written(tmp_path, "runs: [{model: gcn, data: csbm, depth: 2, seeds: 2, seed: 3}]"))

@@ -9,6 +9,7 @@ from torch.autograd import gradcheck, gradgradcheck
 import eamp
 from eamp import ops
 from eamp.memo import csr_of_edge_index
+from eamp.nn import GCNConv
 from eamp.ops import reference
 from eamp.ops.step import _entropy_step, _entropy_step_backward, composed_backward
 from eamp.ops.sums import _inner, _neighbours, _squared, _weighted
@@ -148,3 +149,25 @@ def test_no_tensor_of_edges_times_features_is_made() -> None:
         with Watch(), eamp.backend(backend):
             eamp.entropy_gradient(x, g).square().sum().backward()
     assert 0 < largest <= max(edges, 3 * x.numel()) < edges * features
+
+
+@pytest.mark.parametrize("backend", ["numba", "torch", "reference"])
+def test_without_self_loops_a_node_does_not_see_itself(backend: str) -> None:
+    path, ones = eamp.Graph(torch.tensor([[0, 1], [1, 2]]), symmetrize=True), torch.ones(4)
+    path = eamp.Graph(path.edge_index, 4)
+    x = torch.tensor([[torch.inf], [1.0], [2.0], [torch.nan]])
+    with eamp.backend(backend):
+        assert ops.neighbour_sums(ones, x, ones, path.csr).flatten().tolist() == [1.0, torch.inf, 1.0, 0.0]
+
+
+def test_operands_of_another_dtype_are_converted() -> None:
+    g = random_graph(20, 50)
+    x, y, ones = torch.randn(20, 6), torch.randn(20, 6, dtype=torch.float64), torch.ones(20, dtype=torch.float64)
+    got = ops.neighbour_sums(ones, x, ones, g.csr, mixed_in=y, share=0.5)
+    torch.testing.assert_close(got, ops.neighbour_sums(ones.float(), x, ones.float(), g.csr, mixed_in=y.float(), share=0.5))
+
+
+def test_division_by_zero_gives_no_number() -> None:
+    conv = eamp.EntropyAware(GCNConv(6, 6), learn_temperature=True)
+    torch.nn.init.constant_(conv.log_temperature, -120.0)  # less than a float32 can be
+    assert conv(torch.randn(20, 6), random_graph(20, 50)).isnan().any()

@@ -112,7 +112,11 @@ class Blockwise:
         self.per_node = self.of_nodes | set(update)
         # A layer that reads more while or after it sums may mean rows of nodes by that, and PyG's code for layers that send the other way
         # does not take pairs: they are given the rows of all nodes.
-        self.all_rows = bool(update) or (not per_edge and bool(parameters(layer, "aggregate"))) or self.receiver == 0
+        # A message that reads numbers of nodes means those of all nodes.
+        reads = set(layer.inspector.get_param_names("edge_update" if per_edge else "message"))
+        by_number = bool(reads & {"edge_index", "edge_index_i", "edge_index_j"})
+        self.looks_up = "index" in reads  # which may only be for a softmax over a node's edges
+        self.all_rows = by_number or bool(update) or (not per_edge and bool(parameters(layer, "aggregate"))) or self.receiver == 0
 
     def __call__(self, edge_index: Any, size: tuple[int | None, int | None] | None = None, **given: Any) -> Any:
         """What the layer's own function returns for all edges at once."""
@@ -121,21 +125,24 @@ class Blockwise:
         edge_index = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
         sizes = self.sizes(size, given)
         nodes, total = sizes[self.receiver], edge_index.size(1)
+        if not nodes:
+            return self.function(edge_index, size=size, **given)  # no telling what blocks there are
+        all_rows = self.all_rows or (self.looks_up and self.has_rows_of_nodes(given, sizes))
         out: Any = None
         for block in blocks(edge_index[self.receiver], nodes, self.edges_per_block):
-            rows = self.of_block(block, edge_index, sizes, given)
+            rows = self.of_block(block, edge_index, sizes, given, all_rows)
             if self.per_edge:
                 out = put(out, rows, 0, total, block.edges)
             else:
-                rows = rows.narrow(self.layer.node_dim, block.start, block.stop - block.start) if self.all_rows else rows
+                rows = rows.narrow(self.layer.node_dim, block.start, block.stop - block.start) if all_rows else rows
                 out = put(out, rows, self.layer.node_dim, nodes, slice(block.start, block.stop))
         return out
 
-    def of_block(self, block: Block, edge_index: Tensor, sizes: list[int], given: dict[str, Any]) -> Any:
+    def of_block(self, block: Block, edge_index: Tensor, sizes: list[int], given: dict[str, Any], all_rows: bool) -> Any:
         """What the layer's own function returns for the edges of one block."""
         edges, sizes = edge_index[:, block.edges], list(sizes)
         given = {name: self.rows_of_edges(name, value, block, edge_index.size(1)) for name, value in given.items()}
-        if not self.all_rows:
+        if not all_rows:
             edges = edges.clone()
             edges[self.receiver] -= block.start
             sizes[self.receiver] = block.stop - block.start
@@ -145,6 +152,11 @@ class Blockwise:
     def rows_of_edges(self, name: str, value: Any, block: Block, total: int) -> Any:
         is_per_edge = isinstance(value, Tensor) and name not in self.per_node and value.dim() > 0 and value.size(0) == total
         return value[block.edges] if is_per_edge else value
+
+    def has_rows_of_nodes(self, given: dict[str, Any], sizes: list[int]) -> bool:
+        """Whether there is something beside features of an edge's ends that has a row for every receiving node."""
+        others = (value for name, value in given.items() if name not in self.of_nodes and isinstance(value, Tensor) and value.dim() > 0)
+        return any(value.size(0) == sizes[self.receiver] for value in others)
 
     def ends(self, value: Any, block: Block) -> Any:
         """Features of the sending nodes and of the block's, as a layer between two sets of nodes takes them."""

@@ -63,7 +63,7 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
         batch: a batch of ``NeighborLoader`` (``subgraph_type="directional"``, its default, with no neighbour added that was not sampled),
             or anything with ``edge_index`` (from sampled neighbours to the nodes they were sampled for), ``n_id`` (the nodes' numbers in
             ``graph``) and, if the graph has weights, ``edge_weight``.
-        graph: the whole graph.
+        graph: the whole graph, of an edge list that has every edge once: a sampler counts neighbours twice that are listed twice.
 
     Example:
         >>> import torch, eamp

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data
-from torch_geometric.utils import to_undirected
+from torch_geometric.utils import coalesce, to_undirected
 
 from eamp.data import cache
 from eamp.data.digests import ARRAYS, DataError, DataWarning, RefusedError, digest_of
@@ -122,9 +122,10 @@ def generate(kind: str, options: str) -> Data:
 
 def make_undirected(data: Data) -> None:
     if "edge_weight" in data:
-        data.edge_index, data.edge_weight = to_undirected(data.edge_index, data.edge_weight, data.num_nodes, reduce="mean")
-    else:
-        data.edge_index = to_undirected(data.edge_index, num_nodes=data.num_nodes)
+        merged = coalesce(data.edge_index, data.edge_weight, data.num_nodes, reduce="sum")  # as Graph does
+        data.edge_index, data.edge_weight = to_undirected(*merged, data.num_nodes, reduce="mean")
+        return
+    data.edge_index = to_undirected(data.edge_index, num_nodes=data.num_nodes)
 
 
 def unknown_name(text: str) -> DataError:

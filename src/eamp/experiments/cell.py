@@ -94,6 +94,7 @@ class Cell:
             progress=progress,
             on_epoch=on_epoch,
             peers=peers,
+            about=self.key,
         )
 
 

@@ -64,7 +64,11 @@ def cells_of(common: dict[str, Any], runs: list[dict[str, Any]], source: str = "
         if not isinstance(run, dict):
             raise RecipeError(f"{place} must be a mapping, as in {{model: gcn}}, but is {run!r}.")
         try:
-            cells |= {cell.key: cell for cell in expand({**common, **run})}
+            if "seed" in run or "seeds" in run:  # in one word or the other, what a run says is what counts for it
+                common_here = {key: value for key, value in common.items() if key not in ("seed", "seeds")}
+            else:
+                common_here = common
+            cells |= {cell.key: cell for cell in expand({**common_here, **run})}
         except (TypeError, ValueError) as error:
             raise RecipeError(f"{place}: {error}") from error
     return sorted(cells.values(), key=lambda cell: cell.seed)
@@ -73,6 +77,8 @@ def cells_of(common: dict[str, Any], runs: list[dict[str, Any]], source: str = "
 def expand(settings: dict[str, Any]) -> list[Cell]:
     """The cells of one run."""
     settings = dict(settings)
+    if "seeds" in settings and "seed" in settings:
+        raise ValueError("`seeds` says how many, `seed` which: one of them.")
     if "seeds" in settings:
         if not isinstance(number := settings.pop("seeds"), int) or number < 1:
             raise ValueError(f"`seeds` is how many there are, a number from 1 on, but is {number!r}; `seed` takes a list.")

@@ -13,7 +13,7 @@ from eamp.graph import Adjacency
 from eamp.nn.checkpointing import in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.propagation import GCNConv, MessagePassingLayer, graph_once
-from eamp.nn.relu_layer import relu_layer
+from eamp.nn.relu_layer import can_be_one, relu_layer
 from eamp.ops.dropout import dropout
 
 
@@ -132,8 +132,11 @@ class GCN(Module):
         if self.encoder is not None:
             x = self.encoder(dropout(x, self.dropout, self.training))
 
-        def layer(x: Tensor, conv: Module) -> Tensor:
-            return relu_layer(conv, dropout(x, self.dropout, self.training), graph) if self.encoder is None else conv(x, graph)
+        def layer(x: Tensor, item: tuple[Module, bool]) -> Tensor:
+            conv, as_one = item
+            if self.encoder is not None:
+                return conv(x, graph)
+            return relu_layer(conv, dropout(x, self.dropout, self.training), graph, as_one)
 
-        x = in_segments(layer, self.convs, x, self.checkpoint)
+        x = in_segments(layer, [(conv, can_be_one(conv)) for conv in self.convs], x, self.checkpoint)
         return self.output(dropout(x, self.dropout, self.training), graph)

@@ -46,7 +46,8 @@ class ReluGCNLayer(torch.autograd.Function):
         """See :func:`relu_gcn_layer`."""
         out = forward(x, weight, bias, csr, step)
         ctx.csr = csr
-        ctx.save_for_backward(x, weight, out)
+        of_x, of_weight, *_ = ctx.needs_input_grad
+        ctx.save_for_backward(x if of_weight else None, weight if of_x else None, out)
         return out
 
     @staticmethod

@@ -38,10 +38,29 @@ def launch(
     temperature: float = 1.0,
     factor: float = 1.0,
 ) -> None:
-    """Run tasks one after the other on the same operands, all of one dtype. Those they write to must be contiguous."""
-    weight = None if csr.edge_weight is None else csr.edge_weight.to(x.dtype)
-    in_order_of_slots = (csr.rowptr, csr.col, csr.reverse, weight, q, r, x, y, per_edge, per_node, scale, energy, out, base, unit, bias)
+    """Run tasks one after the other on the same operands. Those they write to must be contiguous and of the dtype of ``x``."""
+    in_order_of_slots = (
+        csr.rowptr,
+        csr.col,
+        csr.reverse,
+        csr.edge_weight,
+        q,
+        r,
+        x,
+        y,
+        per_edge,
+        per_node,
+        scale,
+        energy,
+        out,
+        base,
+        unit,
+        bias,
+    )
     operands = [None if operand is None else operand.contiguous() for operand in in_order_of_slots]  # kept alive to the end
+    for slot, operand in enumerate(operands[3:], start=3):
+        if operand is not None and operand.dtype != x.dtype:
+            operands[slot] = operand.to(x.dtype)  # something to read: results are made like x
     addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
     parts = PARTS_PER_THREAD * torch.get_num_threads()
     compiled = tasks(np.float64 if x.dtype == torch.float64 else np.float32, np.int64 if csr.col.dtype == torch.int64 else np.int32)

@@ -17,8 +17,8 @@ from numba import carray, cfunc, njit
 from eamp.ops.threads import draw_ticket, pointer
 
 # Sums may be reordered and contracted into fused multiply-adds, which is what lets them vectorise; NaN and infinity
-# keep their meaning. Compiled code is kept on disk.
-OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+# keep their meaning, and so does division by zero (nobody would catch an exception). Compiled code is kept on disk.
+OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
 # The block of 64-bit numbers that a task reads: counts, then addresses (0 where a task has no use for one), then two reals.
 TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(26)
@@ -102,26 +102,26 @@ def add_differences(out, q, x, col, weight, weighted, i, e, end):
 
 
 @njit(inline="always", **OPTIONS)
-def set_neighbours(out, left, r, x, col, weight, weighted, loop, i, e, end):
-    """out_i = l_i (``loop`` x_i + Σ_j a_ij r_j x_j) over the entries from e to end"""
-    features, odd, w = x.shape[1], (end - e) % 4, left * loop
+def set_neighbours(out, left, r, x, col, weight, weighted, s, w, i, e, end):
+    """out_i = w x_s + l_i Σ_j a_ij r_j x_j over the entries from e to end"""
+    features, odd = x.shape[1], (end - e) % 4
     if odd == 0:
         for f in range(features):
-            out[i, f] = w * x[i, f]
+            out[i, f] = w * x[s, f]
     elif odd == 1:
         j0, w0 = col[e], left * neighbour_factor(r, weight, weighted, col[e], e)
         for f in range(features):
-            out[i, f] = w * x[i, f] + w0 * x[j0, f]
+            out[i, f] = w * x[s, f] + w0 * x[j0, f]
     else:
         j0, w0 = col[e], left * neighbour_factor(r, weight, weighted, col[e], e)
         j1, w1 = col[e + 1], left * neighbour_factor(r, weight, weighted, col[e + 1], e + 1)
         if odd == 2:
             for f in range(features):
-                out[i, f] = w * x[i, f] + w0 * x[j0, f] + w1 * x[j1, f]
+                out[i, f] = w * x[s, f] + w0 * x[j0, f] + w1 * x[j1, f]
         else:
             j2, w2 = col[e + 2], left * neighbour_factor(r, weight, weighted, col[e + 2], e + 2)
             for f in range(features):
-                out[i, f] = w * x[i, f] + w0 * x[j0, f] + w1 * x[j1, f] + w2 * x[j2, f]
+                out[i, f] = w * x[s, f] + w0 * x[j0, f] + w1 * x[j1, f] + w2 * x[j2, f]
     e += odd
     while e < end:
         j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
@@ -340,11 +340,19 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
         out = carray(pointer(slots[OUT]), (n, features), real)
         bias = carray(pointer(slots[BIAS]), features, real)
-        loop, share = real(slots[FLAG]), real(reals[FACTOR])
+        share = real(reals[FACTOR])
         part = draw_ticket(block)
         while part < parts:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
-                set_neighbours(out, (real(1) - share) * q[i], r, x, col, weight, weighted, loop * r[i], i, rowptr[i], rowptr[i + 1])
+                left, e, end = (real(1) - share) * q[i], rowptr[i], rowptr[i + 1]
+                if slots[FLAG] != 0:
+                    set_neighbours(out, left, r, x, col, weight, weighted, i, left * r[i], i, e, end)
+                elif e < end:
+                    w = left * neighbour_factor(r, weight, weighted, col[e], e)
+                    set_neighbours(out, left, r, x, col, weight, weighted, col[e], w, i, e + 1, end)
+                else:
+                    for f in range(features):
+                        out[i, f] = 0
                 if slots[Y] != 0:
                     for f in range(features):
                         out[i, f] += share * y[i, f]

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C import _len_torch_dispatch_stack
 from torch.nn import Parameter
 
 Save = Callable[[Any, tuple[Any, ...], Any], None]
@@ -20,6 +21,11 @@ Backward = Callable[..., tuple[Tensor | None, ...]]
 """From the context and the gradients of the outputs to those of the inputs; may call operators, to be differentiated again."""
 
 KNOWN = {Tensor, Parameter, type(None), bool, int, float, str}  # other kinds of tensors may have no contents, or want to see what is called
+
+
+def traced() -> bool:
+    """Whether somebody wants to see operators rather than what they compute: ``torch.compile``, fake tensors, counters of any kind."""
+    return torch.compiler.is_compiling() or _len_torch_dispatch_stack() > 0
 
 
 class Operator:
@@ -52,7 +58,7 @@ class Operator:
         return self
 
     def __call__(self, *given: Any) -> Any:
-        if torch.compiler.is_compiling() or not KNOWN.issuperset(map(type, given)):
+        if traced() or not KNOWN.issuperset(map(type, given)):
             return self.registered(*given)
         if self.direct is None or not torch.is_grad_enabled():
             return self.compute(*given)
