@@ -41,7 +41,7 @@ class EntropyAware(Module):
         learn_weight: make :math:`\lambda` a parameter that starts at ``weight``.
         learn_temperature: make :math:`\ln T` a parameter that starts at ``temperature``.
         detach: treat the step as a constant in the backward pass, as the paper does. ``False`` differentiates through it
-            exactly, at the price of three more passes over the edges.
+            exactly, at the price of two more passes over the edges, each over twice the features.
         placement: take the gradient at the layer's ``"output"``, as the authors' code does, or at its ``"input"``, as the paper's
             equation says; the latter needs as many input as output channels.
         residual: add the layer's input, the paper's :math:`\mathbf{X} + \phi(\mathbf{X})`; needs as many input as output channels.

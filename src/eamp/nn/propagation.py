@@ -52,7 +52,8 @@ class GCNConv(MessagePassingLayer):
     .. math::
         \mathbf{X}' = \tilde{D}^{-1/2} (A + I) \tilde{D}^{-1/2} \mathbf{X} W + b
 
-    Same parameters, names and initialisation as PyG's layer, so weights can be exchanged between the two.
+    Same parameters, names and initialisation as PyG's layer, so weights can be exchanged between the two. Weights of edges come with an
+    :class:`eamp.Graph`.
 
     Args:
         in_channels: size of each input sample.

@@ -20,13 +20,14 @@ def wrap(model: Module, *, only: Selection = None, skip: Selection = None, **opt
     r"""Put an :class:`EntropyAware` around every message-passing layer of ``model``, in place.
 
     Works on any module: PyG's ``GCN``, ``GAT``, ``PNA``, ``Sequential``, ``DeepGCNLayer``, or your own. Parameters stay the same objects,
-    so an optimizer made before goes on working; :func:`unwrap` puts the very same layers back.
+    so an optimizer made before goes on working; :func:`unwrap` puts the very same layers back. Saved weights are loaded before wrapping: in
+    a wrapped model ``convs.0.bias`` is called ``convs.0.conv.bias``.
 
     Args:
         model: the model, or a single message-passing layer.
         only: names (as in ``model.named_modules()``) or types to wrap. A type need not be a PyG layer: any module that is called
             with features and an ``edge_index`` will do.
-        skip: names or types to leave alone.
+        skip: names or types to leave alone. The last layer of a classifier, which makes logits, is best left alone.
         **options: the arguments of :class:`EntropyAware`.
 
     Returns:
