@@ -244,7 +244,8 @@ def test_workers_that_die_at_once_end_the_sweep(tmp_path: Path, monkeypatch: pyt
 def test_a_cell_that_fails(tmp_path: Path, in_this_process: list[int], capsys: pytest.CaptureFixture[str]) -> None:
     text = RECIPE.replace("seeds: 3", "seeds: 1").replace("[2, 4]", "2") + "  - {model: gcn, name: bad, options: {nonsense: 1}}\n"
     command = ["sweep", written(tmp_path, text), "--output", str(tmp_path / "a folder")]
-    reason = "failed: csbm:nodes=60,features=8 bad depth 2 seed 0: ValueError: gcn cannot be made with {'nonsense': 1}: GCN.__init__() got an unexpected keyword argument 'nonsense'."
+    reason = "failed: csbm:nodes=60,features=8 bad depth 2 seed 0: ValueError: gcn cannot be made with {'nonsense': 1}: "
+    reason += "GCN.__init__() got an unexpected keyword argument 'nonsense'."
     for options, done in (([], 3), ([], 0), (["--retry_failed"], 1)):
         assert cli.main([*command, *options]) == 1
         said = capsys.readouterr()
