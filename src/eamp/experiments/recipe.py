@@ -64,11 +64,10 @@ def cells_of(common: dict[str, Any], runs: list[dict[str, Any]], source: str = "
         if not isinstance(run, dict):
             raise RecipeError(f"{place} must be a mapping, as in {{model: gcn}}, but is {run!r}.")
         try:
-            if "seed" in run or "seeds" in run:  # in one word or the other, what a run says is what counts for it
-                common_here = {key: value for key, value in common.items() if key not in ("seed", "seeds")}
-            else:
-                common_here = common
-            cells |= {cell.key: cell for cell in expand({**common_here, **run})}
+            # Seeds go by two names; what a run says in either is what counts for it.
+            overruled = {"seed", "seeds"} if {"seed", "seeds"} & run.keys() else set()
+            inherited = {key: value for key, value in common.items() if key not in overruled}
+            cells |= {cell.key: cell for cell in expand({**inherited, **run})}
         except (TypeError, ValueError) as error:
             raise RecipeError(f"{place}: {error}") from error
     return sorted(cells.values(), key=lambda cell: cell.seed)

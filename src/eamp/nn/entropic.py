@@ -34,7 +34,8 @@ def entropic(conv: Module, entropy: Entropy) -> Module:
         GCNConv(8, 8)
     """
     if unknown := set(entropy or {}) - (known := set(inspect.signature(EntropyAware).parameters) - {"conv"}):
-        raise ValueError(f"the entropy step has no {sorted(unknown)}; it has weight (λ), temperature (T) and {', '.join(sorted(known))}.")
+        others = ", ".join(sorted(known - {"weight", "temperature"}))
+        raise ValueError(f"the entropy step has no {sorted(unknown)}; it has weight (λ), temperature (T), {others}.")
     # Copied, because a schedule among the options may hold parameters, and every layer has its own.
     return conv if entropy is None else EntropyAware(conv, **copy.deepcopy(entropy))
 
