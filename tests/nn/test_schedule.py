@@ -18,7 +18,7 @@ from eamp.functional import energy_of
 from eamp.nn import GCN, MODELS, Cap, Feedback, Gain, Ramp, collapse_threshold, number_layers, threshold
 from eamp.nn.layer_state import LayerState, Position
 from eamp.nn.propagation import GCNConv
-from eamp.nn.schedule import SCHEDULES, Schedule, as_weight
+from eamp.nn.step_weight import SCHEDULES, Schedule, as_weight
 from problems import irregular_graph, problems
 
 GRAPH = irregular_graph()
@@ -327,45 +327,6 @@ def test_no_nodes_and_no_edges(described: dict[str, Any]) -> None:
 def test_half_precision_keeps_its_dtype() -> None:
     out = layer_of(Cap(Gain(Feedback(0, 2)), 1.0))(torch.randn(10, 4, dtype=torch.bfloat16), GRAPH)
     assert out.dtype == torch.bfloat16
-
-
-def test_a_users_function_goes_alone_or_inside() -> None:
-    x = torch.randn(10, 4)
-    energy = eamp.dirichlet_energy(x, GRAPH)
-
-    def own(energy: Tensor, temperature: float | Tensor) -> Tensor:
-        return (energy < temperature).float()
-
-    expected = x + (energy < 1).float().unsqueeze(1) * eamp.entropy_gradient(x, GRAPH, 1.0)
-    torch.testing.assert_close(layer_of(own)(x, GRAPH), expected)
-    doubled = layer_of(Gain(own))(x, GRAPH) - x
-    torch.testing.assert_close(doubled, collapse_threshold(GRAPH, 4).float() * (expected - x))
-    with pytest.raises(ValueError, match=r"Gain's of must be .* but is a Same: only a module that is itself"):
-        Gain(Same())
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        ({"schedule": "rampe", "start": 1}, "one of ramp, feedback, gain, hops, cap, .* but is {'schedule': 'rampe'"),
-        ({"of": 1}, "one of ramp, feedback, gain, hops, cap"),
-        ({"schedule": "ramp", "start": 1}, "'ramp' needs end beside start"),
-        ({"schedule": "gain", "off": 1}, "'gain' takes of, not off"),
-        ({"schedule": "gain", "of": {"schedule": "ramp", "start": "a", "end": 1}}, "Ramp's start must be a finite number, but is 'a'"),
-        ({"schedule": "ramp", "start": 0, "end": 1, "curve": "geometric"}, "needs start and end above 0, but they are 0 and 1"),
-        ({"schedule": "ramp", "start": 0, "end": 1, "curve": "cubic"}, "curve must be one of linear, geometric, but is 'cubic'"),
-        ({"schedule": "feedback", "lowest": 2, "highest": 1}, "lowest must not be above highest, but they are 2 and 1"),
-        ({"schedule": "feedback", "lowest": 0, "highest": 1, "target": 0}, "target must be a finite number > 0, but is 0"),
-        ({"schedule": "feedback", "lowest": 0, "highest": 1, "sharpness": 0.5}, "sharpness must be a finite number >= 1, but is 0.5"),
-        ({"schedule": "feedback", "lowest": 0, "highest": 1, "per": "layer"}, "per must be one of graph, node, but is 'layer'"),
-        ({"schedule": "cap", "of": 1, "fraction": -1}, "fraction must be a finite number > 0, but is -1"),
-        ("gain", "a number, a schedule .* or a function, but is 'gain'"),
-        (None, "a number, a schedule .* or a function, but is None"),
-    ],
-)
-def test_errors_say_what_came_and_what_was_expected(weight: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        eamp.EntropyAware(GCNConv(4, 4), weight)
 
 
 def test_a_schedule_cannot_be_learned_and_every_one_has_an_example() -> None:

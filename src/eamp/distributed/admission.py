@@ -15,7 +15,7 @@ from eamp.nn.linear_propagation import LinearPropagation, PropagationStep
 from eamp.nn.pairnorm import PairNormGCN
 from eamp.nn.propagation import GCNConv
 from eamp.nn.residual_gcn import ResidualGCN
-from eamp.nn.schedule import SCHEDULES, Weight
+from eamp.nn.step_weight import SCHEDULES, Weight
 from eamp.ops.part import not_for_parts
 
 ROW_BY_ROW = (Linear, LazyLinear, LayerNorm, ReLU, ELU, GELU, LeakyReLU, Tanh, Dropout, Identity, Sequential, ModuleList, MLP)

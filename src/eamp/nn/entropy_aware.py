@@ -18,7 +18,7 @@ from eamp.nn.coordinates import Normalization, coordinates, step_ahead
 from eamp.nn.from_pyg import with_weights
 from eamp.nn.layer_state import LayerState, Position
 from eamp.nn.propagation import MessagePassingLayer
-from eamp.nn.schedule import Weight, ahead, as_weight, evaluate
+from eamp.nn.step_weight import Weight, ahead, as_weight, evaluate
 from eamp.ops.part import PartCSR
 
 TINY = torch.finfo(torch.float32).tiny
