@@ -54,3 +54,11 @@ def test_check_of_other_names_loads_them(tmp_path: Path) -> None:
     assert check("grid:3x3").state == "valid"
     with pytest.raises(DataError, match="no file"):
         check(tmp_path / "a.npz")
+
+
+def test_check_refuses_a_directed_graph_and_says_what_to_do(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", edge_index=[[0, 1], [1, 2]], x=np.zeros((6, 1)), y=[0] * 6)
+    directed = check(tmp_path / "a.npz")
+    assert (directed.state, directed.ok) == ("refused", False)
+    assert "undirected:<name>" in directed.detail
+    assert check(f"undirected:{tmp_path / 'a.npz'}").ok

@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -98,12 +99,17 @@ def test_unknown_names_are_told(name: str, hint: str) -> None:
 
 
 def test_weights_are_averaged_when_symmetrized(tmp_path: Path) -> None:
-    import numpy as np
-
     np.savez(tmp_path / "a.npz", edge_index=[[0, 1, 1], [1, 0, 2]], edge_weight=[1.0, 3.0, 5.0], x=np.zeros((6, 1)), y=[0, 0, 0, 0, 0, 0])
     data = load(tmp_path / "a.npz", symmetrize=True)
     assert data.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert data.edge_weight.tolist() == [2, 2, 5, 5]
+
+
+def test_weights_of_repeated_edges_are_summed_before_directions_are_averaged(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", edge_index=[[0, 0, 1], [1, 1, 0]], edge_weight=[1.0, 2.0, 5.0], x=np.zeros((6, 1)), y=[0] * 6)
+    data = load(tmp_path / "a.npz", symmetrize=True)
+    assert data.edge_index.tolist() == [[0, 1], [1, 0]]
+    assert data.edge_weight.tolist() == [4, 4]
 
 
 def test_loaded_graph_passes_the_one_door() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from distributed.jobs import last_words, together, trained
-from eamp.distributed.peers import under_torchrun
+from eamp.distributed.peers import Alone, under_torchrun
 
 EXACT: dict[str, Any] = {"model": "entropic-gcn", "entropy": {"weight": 2.0, "temperature": 1.0, "detach": False}}
 CALIBRATED: dict[str, Any] = {"model": "entropic-gcn", "entropy": {"weight": 2.0, "temperature": "auto"}}
@@ -56,6 +56,14 @@ def test_a_dead_process_ends_the_job_and_any_number_goes_on(tmp_path: Path, sett
 
 
 def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    with under_torchrun(None) as peers:
+        assert type(peers) is Alone
+    with pytest.raises(ValueError, match="--partition metis cuts the graph among the processes of torchrun"), under_torchrun("metis"):
+        pass
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with under_torchrun("metis") as peers:
+        assert type(peers) is Alone
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match="say --partition metis"), under_torchrun(None):
         pass

@@ -14,6 +14,7 @@ from eamp.data.digests import ARRAYS, RefusedError
 from eamp.data.loading import load
 from eamp.data.planetoid import SIZES
 from eamp.data.splits import MASKS
+from eamp.graph import Graph, GraphError
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class CheckResult:
     """Whether a dataset is what it should be.
 
     Attributes:
-        state: ``intact``, ``absent`` (nothing cached yet) or ``damaged``; for generated graphs and your own, ``valid``.
+        state: ``intact``, ``absent`` (nothing cached yet) or ``damaged``; for generated graphs and your own, ``valid``, or
+            ``refused``: a directed graph, say.
         detail: the digest that was found, or what is wrong.
     """
 
@@ -86,7 +88,7 @@ class CheckResult:
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong; an absent cache is not wrong, only empty."""
-        return self.state != "damaged"
+        return self.state not in ("damaged", "refused")
 
     def __str__(self) -> str:
         return f"{self.name:<24} {self.state:<12} {self.detail}"
@@ -145,7 +147,7 @@ def summarize(data: Data) -> Summary:
 
 
 def check(name: str | os.PathLike[str]) -> CheckResult:
-    """Check what is cached against the digest it must have; for other names, whether the graph can be loaded.
+    """Check what is cached against the digest it must have; for other names, whether the graph can be loaded and has an energy.
 
     Nothing is fetched, and a damaged file is only reported: the next :func:`load` replaces it.
 
@@ -155,7 +157,12 @@ def check(name: str | os.PathLike[str]) -> CheckResult:
     """
     text = os.fspath(name)
     if text.lower() not in SIZES:
-        return CheckResult(text, "valid", load(name).digest)
+        loaded = load(name)
+        try:
+            Graph(loaded)
+        except GraphError as error:  # layers without the entropy step would take it
+            return CheckResult(text, "refused", str(error))
+        return CheckResult(text, "valid", loaded.digest)
     try:
         cached = cache.read(text.lower())
     except RefusedError as error:

@@ -165,12 +165,17 @@ def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[Al
         timeout: seconds after which a process that waits for another gives up.
 
     Example:
-        >>> with under_torchrun("metis") as peers:
+        >>> with under_torchrun(None) as peers:
         ...     type(peers).__name__
         'Alone'
     """
     if partition is not None and partition not in PARTITIONS:
         raise ValueError(f"no partition named {partition!r}; there are {', '.join(PARTITIONS)}.")
+    if partition is not None and "WORLD_SIZE" not in os.environ:
+        raise ValueError(
+            f"--partition {partition} cuts the graph among the processes of torchrun, which did not start this one: run "
+            f"torchrun --nproc-per-node 4 -m eamp train --partition {partition} ..., or leave --partition out."
+        )
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield Alone()
