@@ -267,8 +267,10 @@ def tune(options: Namespace) -> int:
         return fail("no trial has finished.")
     best, recipe = tune.best_cell(trials), options.output / "best.yaml"
     tune.save_recipe(best, options.seeds, recipe)
+    tune.save_trials(store, table := options.output / "trials.csv")
     show(tune.best_table(trials, tune.importances(store)))
-    print(f"{tune.counted(store)}\nThe best again: {tune.train_command(best, options.seeds)}\nAs a recipe for `eamp sweep`: {recipe}")
+    print(f"{tune.counted(store)} All of them: {table}")
+    print(f"The best again: {tune.train_command(best, options.seeds)}\nAs a recipe for `eamp sweep`: {recipe}")
     return 0
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -149,6 +150,8 @@ def test_ranges_and_lists() -> None:
         ("entrpy.weight", [1], "cannot search over 'entrpy.weight'; settings are dropout"),
         ("seed", [1, 2], "cannot search over 'seed'"),
         ("dropout.more", [1], "cannot search over"),
+        ("entropy.", [1], "cannot search over"),
+        ("changes.epochs.more", [1], "names a setting 'more' inside 10, which has none"),
         ("dropout", 0.5, "'dropout' of the search must be a list, or a range as in .*, but is 0.5"),
         ("dropout", {"low": 0}, "must be a list, or a range"),
         ("dropout", {"low": 1, "high": 0}, "must be a list, or a range"),
@@ -167,6 +170,8 @@ def test_settings_go_where_they_belong() -> None:
     assert changed.changes == {"epochs": 10, "learning_rate": 0.1}
     assert changed.dropout == 0.5
     assert start.entropy == {"detach": False}
+    gains = replace(CELL, entropy={"weight": {"schedule": "gain", "of": 0.3}, "temperature": 100})
+    assert with_settings(gains, {"entropy.weight.of": 0.5}).entropy == {"weight": {"schedule": "gain", "of": 0.5}, "temperature": 100}
 
 
 # --- What comes out ---------------------------------------------------------------------------------------------------
@@ -195,6 +200,10 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert train_command(best, 1) in said
     assert "3 trials trained to the end, 0 pruned" in said
     assert load_recipe(tmp_path / "best.yaml")[1] == [best]
+    table = pd.read_csv(tmp_path / "trials.csv")
+    assert set(SPACE) < set(table)
+    assert table.state.tolist() == ["complete"] * 3
+    assert table.val_accuracy.max() == pytest.approx(store.study.best_value)
 
 
 def test_others_can_help(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from statistics import mean
 from typing import Any
 
 import optuna
+import pandas as pd
 import yaml
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.pruners import MedianPruner, NopPruner
@@ -43,7 +44,7 @@ class Search:
 
     Attributes:
         cell: what stays as it is.
-        space: by the name of a setting, ``entropy.weight`` or ``dropout`` say, either a list to choose from or a range:
+        space: by the name of a setting, ``entropy.weight.of`` or ``dropout`` say, either a list to choose from or a range:
             ``{"low": 0.1, "high": 30, "log": true}``. With a whole number as ``step``, of whole numbers.
         seeds: how many trainings a trial is the mean of; the first has the cell's seed.
         prune: stop what is worse than the median of the trials before it at the same epoch.
@@ -57,6 +58,8 @@ class Search:
     def __post_init__(self) -> None:
         for name, choice in self.space.items():
             distribution(name, choice)
+            head, *rest = name.split(".")
+            put(getattr(self.cell, head), rest, None)
 
     def keep_in(self, store: Store) -> None:
         """Write it down for the workers. A study is of one search."""
@@ -77,7 +80,7 @@ class Search:
 def distribution(name: str, choice: Any) -> BaseDistribution:
     """One dimension of the space, for Optuna."""
     head, *rest = name.split(".")
-    if not (head in NESTED and len(rest) == 1) and not (head in PLAIN and not rest):
+    if not (head in NESTED and rest and all(rest)) and not (head in PLAIN and not rest):
         raise ValueError(f"cannot search over {name!r}; settings are {', '.join(PLAIN)}, and keys as in {'.x, '.join(NESTED)}.x")
     try:
         if isinstance(choice, list):
@@ -93,8 +96,18 @@ def with_settings(cell: Cell, settings: Mapping[str, Any]) -> Cell:
     changed: dict[str, Any] = {}
     for name, value in settings.items():
         head, *rest = name.split(".")
-        changed[head] = {**(changed.get(head) or getattr(cell, head) or {}), rest[0]: value} if rest else value
+        changed[head] = put(changed.get(head, getattr(cell, head)), rest, value)
     return replace(cell, **changed)
+
+
+def put(into: Any, path: list[str], value: Any) -> Any:
+    """``into``, a dictionary of dictionaries or nothing yet, with ``value`` at the end of ``path``."""
+    if not path:
+        return value
+    if not isinstance(into, dict | None):
+        raise ValueError(f"the search names a setting {path[0]!r} inside {into!r}, which has none.")
+    first, *rest = path
+    return {**(into or {}), first: put((into or {}).get(first), rest, value)}
 
 
 def tune(search: Search, store: Store, trials: int = 50, workers: int = 2, progress: bool = True) -> list[FrozenTrial]:
@@ -189,6 +202,15 @@ def train_command(cell: Cell, seeds: int) -> str:
         elif name != "name" and value is not None:
             words += [f"--{name}", json.dumps(value) if isinstance(value, dict) else str(value)]
     return shlex.join([*words, "--seeds", str(seeds)])
+
+
+def save_trials(store: Store, file: Path) -> None:
+    """Everything that was tried, a row per trial, as a CSV."""
+    settled = store.trials(TrialState.COMPLETE, TrialState.PRUNED)
+    rows = [
+        {"trial": t.number, "state": t.state.name.lower(), "val_accuracy": t.values[0] if t.values else None, **t.params} for t in settled
+    ]
+    pd.DataFrame(rows).to_csv(file, index=False)
 
 
 def save_recipe(cell: Cell, seeds: int, file: Path) -> None:
