@@ -179,7 +179,7 @@ def test_settings_go_where_they_belong() -> None:
 
 def test_the_command_and_the_recipe_repeat_the_best(tmp_path: Path) -> None:
     best = replace(CELL, entropy={"weight": 1 / 3, "temperature": 1e-7}, seed=2, normalize_features=True, dropout=0.1)
-    options = cli.build()[0].parse_args(shlex.split(train_command(best, 3))[1:]).train.as_dict()
+    options = cli.build().parse_args(shlex.split(train_command(best, 3))[1:]).train.as_dict()
     assert options.pop("seeds") == 3
     assert options.pop("output") is None
     assert options.pop("partition") is None
