@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pandas as pd
 import pytest
 import torch
@@ -74,6 +75,23 @@ def test_it_prunes_when_asked_to(tmp_path: Path) -> None:
     assert {state for _, state, _, _ in outcome(pruning)} == {"COMPLETE", "PRUNED"}
     assert {state for _, state, _, _ in outcome(patient)} == {"COMPLETE"}
     assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_the_few_that_came_far_are_no_measure() -> None:
+    """Five end early at .5; one comes to a late epoch at .9. The next is not stopped there for being below that one alone."""
+    study = optuna.create_study(direction="maximize", pruner=module.median_pruner(100))
+    for value, end in (*[(0.5, 40)] * 5, (0.9, 90)):
+        trial = study.ask()
+        for step in range(10, end + 1, 10):
+            trial.report(value, step)
+        study.tell(trial, value)
+    good, bad = study.ask(), study.ask()
+    for step in range(10, 91, 10):
+        good.report(0.8, step)
+        assert not good.should_prune()
+    for step in (10, 20):
+        bad.report(0.4, step)
+    assert bad.should_prune()
 
 
 def test_test_nodes_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

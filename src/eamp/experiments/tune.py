@@ -119,6 +119,12 @@ def tune(search: Search, store: Store, trials: int = 50, workers: int = 2, progr
     return sorted(store.trials(TrialState.COMPLETE), key=lambda trial: -trial.values[0])
 
 
+def median_pruner(epochs: int) -> MedianPruner:
+    """Stops what is worse than the median of five trials or more. Most trainings end early for want of patience, and the few that have come
+    to a late epoch are no measure of the others."""
+    return MedianPruner(n_min_trials=5, n_warmup_steps=epochs // 5, interval_steps=REPORT_EVERY)
+
+
 def run_try(claim: Claim) -> str:
     """Choose settings, train them on every seed, and keep the mean; a try whose worker was lost keeps the settings it had."""
     search = Search.kept_in(claim.store)
@@ -127,7 +133,7 @@ def run_try(claim: Claim) -> str:
     study = claim.store.study
     # A seed of its own for every try: the first ones are random, and two workers must not draw the same.
     study.sampler = TPESampler(seed=search.cell.seed + number, multivariate=True, constant_liar=True)
-    study.pruner = MedianPruner(n_warmup_steps=epochs // 5, interval_steps=REPORT_EVERY) if search.prune else NopPruner()
+    study.pruner = median_pruner(epochs) if search.prune else NopPruner()
     trial = optuna.Trial(study, claim.trial_id)
     settings = {name: trial._suggest(name, distribution(name, choice)) for name, choice in search.space.items()}
     tried = with_settings(search.cell, settings)
@@ -159,8 +165,9 @@ def run_try(claim: Claim) -> str:
 def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> Table:
     """The best trials with their settings, and how much each setting mattered."""
     names = list(trials[0].params)
-    heads = [f"{name}\n(importance {importances[name]:.2f})" if name in importances else name for name in names]
-    shown = Table("trial", "validation accuracy", *heads)
+    narrow = {name: name.replace(".", ".\n").replace("_", "_\n") for name in names}  # many of them must fit a terminal
+    heads = [f"{narrow[name]}\n(importance {importances[name]:.2f})" if name in importances else narrow[name] for name in names]
+    shown = Table("trial", "validation\naccuracy", *heads)
     for trial in trials[:SHOWN]:
         values = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in (trial.params[name] for name in names))
         shown.add_row(str(trial.number), f"{100 * trial.values[0]:.2f}", *values)
