@@ -164,13 +164,11 @@ def run_try(claim: Claim) -> str:
 
 def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> Table:
     """The best trials with their settings, and how much each setting mattered."""
-    names = list(trials[0].params)
-    narrow = {name: name.replace(".", ".\n").replace("_", "_\n") for name in names}  # many of them must fit a terminal
-    heads = [f"{narrow[name]}\n(importance {importances[name]:.2f})" if name in importances else narrow[name] for name in names]
-    shown = Table("trial", "validation\naccuracy", *heads)
+    mattered = ", ".join(f"{name} {share:.2f}" for name, share in importances.items())
+    shown = Table("trial", "validation accuracy", "settings", caption=f"How much each mattered: {mattered}" if mattered else None)
     for trial in trials[:SHOWN]:
-        values = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in (trial.params[name] for name in names))
-        shown.add_row(str(trial.number), f"{100 * trial.values[0]:.2f}", *values)
+        settings = (f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in trial.params.items())
+        shown.add_row(str(trial.number), f"{100 * trial.values[0]:.2f}", ", ".join(settings))
     return shown
 
 
