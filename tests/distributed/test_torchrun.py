@@ -24,7 +24,7 @@ def test_two_processes_find_what_one_finds_and_one_of_them_says_so(tmp_path: Pat
     run = launched(2, "--partition", "metis", "--model", "entropic-gcn", "--output", str(tmp_path / "two"))
     assert run.returncode == 0, run.stderr
     assert run.stdout.count("test accuracy at the epoch of lowest validation loss") == 1
-    alone = launched(1, "--partition", "metis", "--model", "entropic-gcn", "--output", str(tmp_path / "one"))
+    alone = launched(1, "--model", "entropic-gcn", "--output", str(tmp_path / "one"))
     assert alone.returncode == 0, alone.stderr
     one, two = result(tmp_path / "one"), result(tmp_path / "two")
     assert all(abs(a[0] - b[0]) < 1e-5 and abs(a[1] - b[1]) < 1e-5 for a, b in zip(one["history"], two["history"], strict=True))
@@ -34,3 +34,9 @@ def test_a_model_that_cannot_be_spread_is_refused_in_words() -> None:
     run = launched(2, "--partition", "metis", "--model", "gat")
     assert run.returncode != 0
     assert "has no form for a graph that is spread over several processes" in run.stderr
+
+
+def test_a_partition_without_torchrun_is_refused_in_words() -> None:
+    run = launched(1, "--partition", "metis")
+    assert run.returncode == 2
+    assert "run torchrun --nproc-per-node 4 -m eamp train --partition metis" in run.stderr
