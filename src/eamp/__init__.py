@@ -6,12 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from eamp.batching import inference
     from eamp.diagnostics import diagnose, probe
     from eamp.functional import boltzmann, dirichlet_energy, entropy, entropy_gradient
     from eamp.graph import Graph, GraphError
     from eamp.nn import EntropyAware, unwrap, wrap
     from eamp.ops import backend
+    from eamp.scale import inference
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 
 # Where each public name lives. They load when first used, so that `import eamp` and `eamp --help` are instant.
 _HOMES = {
-    "eamp.batching": ("inference",),
+    "eamp.scale": ("inference",),
     "eamp.diagnostics": ("diagnose", "probe"),
     "eamp.functional": ("boltzmann", "dirichlet_energy", "entropy", "entropy_gradient"),
     "eamp.graph": ("Graph", "GraphError"),
@@ -43,17 +43,17 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 _ROOMS = (
-    "batching",
+    "cli",
     "data",
     "diagnostics",
-    "diffusion",
-    "distributed",
+    "paper",
     "experiments",
     "functional",
     "graph",
     "nn",
     "ops",
     "report",
+    "scale",
     "training",
 )
 

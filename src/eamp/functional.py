@@ -10,7 +10,7 @@ from torch import Tensor
 
 from eamp import ops
 from eamp.graph import CSR, Adjacency, GraphError
-from eamp.memo import csr_and_batch
+from eamp.graph.edge_index_cache import csr_and_batch
 from eamp.ops.part import PartCSR, not_for_parts
 
 Variant: TypeAlias = Literal["exact", "paper"]

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from benchmarks.growth import exponent, growth, peak_memory
+from benchmarks.large import large
+from benchmarks.memory import of_network
+from benchmarks.step import bytes_moved, compare, reordered
+from benchmarks.timing import interleaved, ratios
+from benchmarks.training import gcnii_epoch, training_step
 
 import eamp
-from eamp.benchmarks import report
-from eamp.benchmarks.growth import exponent, growth, peak_memory
-from eamp.benchmarks.large import large
-from eamp.benchmarks.memory import of_network
-from eamp.benchmarks.step import bytes_moved, compare, reordered
-from eamp.benchmarks.timing import interleaved, ratios
-from eamp.benchmarks.training import gcnii_epoch, training_step
+from benchmarks import report
 
 
 def test_contenders_take_turns() -> None:

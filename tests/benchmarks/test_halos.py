@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from eamp.benchmarks.halos import main
+from benchmarks.halos import main
 
 
 def test_it_measures_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,8 @@
 import json
 
 import pytest
+from benchmarks.inference import MODELS, main, measure, table
 from rich.console import Console
-
-from eamp.benchmarks.inference import MODELS, main, measure, table
 
 
 def test_both_ways_give_the_same() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-
-from eamp.benchmarks.large import large, large_table, random_edges
-from eamp.benchmarks.memory import HOW, NETWORKS, memory_table, peak_of_tensors, training_step
+from benchmarks.large import large, large_table, random_edges
+from benchmarks.memory import HOW, NETWORKS, memory_table, peak_of_tensors, training_step
 
 MEGABYTE = 2**20
 

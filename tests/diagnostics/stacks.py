@@ -11,7 +11,7 @@ from torch.nn import Module, ModuleList
 from eamp import Graph
 from eamp.functional import prepare
 from eamp.graph import Adjacency
-from eamp.nn.propagation import MessagePassingLayer
+from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.ops import neighbour_sums
 from problems import undirected
 

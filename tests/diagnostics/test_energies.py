@@ -12,7 +12,7 @@ from torch import Tensor
 import eamp
 from diagnostics.stacks import features, grid, mean_of_neighbourhood, star_of_stars
 from eamp.diagnostics import laplacian_energy, mean_energy, rayleigh_quotient, relative_energy, rusch_energy
-from eamp.nn.propagation import gcn_propagate
+from eamp.nn.conv.gcn_conv import gcn_propagate
 from problems import PROBLEMS, problems, undirected
 
 Measure = Callable[[Tensor, eamp.Graph], Tensor]

@@ -26,7 +26,7 @@ def gcn(num_layers: int = 3, **options: Any) -> GCN:
 
 
 def own(width: int = 32) -> Module:
-    return Stack(*(eamp.nn.propagation.GCNConv(width, width) for _ in range(3)), activation=torch.relu)
+    return Stack(*(eamp.nn.conv.gcn_conv.GCNConv(width, width) for _ in range(3)), activation=torch.relu)
 
 
 MODELS: dict[str, Callable[[], Module]] = {
@@ -107,7 +107,7 @@ def test_directed_graphs_are_measured_as_undirected_ones() -> None:
 @pytest.mark.parametrize("form", ["keyword", "sparse", "graph"])
 def test_the_adjacency_is_found_however_it_comes(form: str) -> None:
     x, edge_index = features(), grid()
-    conv = eamp.nn.propagation.GCNConv(32, 8)
+    conv = eamp.nn.conv.gcn_conv.GCNConv(32, 8)
     with eamp.probe(conv) as p:
         if form == "keyword":
             conv(x=x, edge_index=edge_index)

@@ -16,7 +16,7 @@ from torch_geometric.nn import GCN, GraphSAGE
 import eamp
 from diagnostics.stacks import Apply, Stack, average, features, flatten, grid, rotate, scale, star_of_stars
 from eamp.diagnostics.verdict import DEAD, SMOOTHED, findings
-from eamp.nn.propagation import gcn_propagate
+from eamp.nn.conv.gcn_conv import gcn_propagate
 
 Step = Callable[[Tensor, Any], Tensor]
 

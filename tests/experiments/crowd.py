@@ -13,7 +13,8 @@ import time
 import traceback
 from pathlib import Path
 
-from eamp.experiments import storage, worker
+from eamp.experiments import database as storage
+from eamp.experiments import worker
 from eamp.experiments.store import Claim, Store
 
 

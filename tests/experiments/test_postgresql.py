@@ -20,9 +20,9 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import text
 
 from eamp import cli
-from eamp.experiments import crew
+from eamp.experiments import worker_pool as crew
+from eamp.experiments.database import open_storage
 from eamp.experiments.recipe import load_recipe
-from eamp.experiments.storage import open_storage
 from eamp.experiments.store import Store, job_key
 from eamp.experiments.sweep import REPORT_EVERY, run_cell
 from eamp.experiments.worker import work

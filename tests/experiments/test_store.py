@@ -20,8 +20,8 @@ import pytest
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
-from eamp.experiments import storage
-from eamp.experiments.storage import StoreError
+from eamp.experiments import database as storage
+from eamp.experiments.database import StoreError
 from eamp.experiments.store import MAX_ATTEMPTS, Claim, Store, failure
 from experiments.heartbeats import silence
 

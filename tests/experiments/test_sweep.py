@@ -20,8 +20,8 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console
 
 from eamp import cli
-from eamp.experiments import crew
 from eamp.experiments import sweep as module
+from eamp.experiments import worker_pool as crew
 from eamp.experiments.cell import Cell
 from eamp.experiments.recipe import load_recipe
 from eamp.experiments.store import Store

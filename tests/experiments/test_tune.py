@@ -17,8 +17,8 @@ from eamp import cli
 from eamp.experiments import cell
 from eamp.experiments import tune as module
 from eamp.experiments.cell import Cell, load_graph
+from eamp.experiments.database import StoreError
 from eamp.experiments.recipe import load_recipe
-from eamp.experiments.storage import StoreError
 from eamp.experiments.store import Claim, Store
 from eamp.experiments.tune import Search, best_cell, distribution, run_try, save_recipe, train_command, tune, with_settings
 from eamp.experiments.worker import work

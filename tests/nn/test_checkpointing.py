@@ -15,7 +15,7 @@ from torch.nn import Module
 import eamp
 from eamp.nn.checkpointing import in_segments
 from eamp.nn.models import MODELS
-from eamp.nn.sparse_features import sparse_features
+from eamp.training.sparse_features import sparse_features
 from problems import irregular_graph
 
 GRAPH = irregular_graph()

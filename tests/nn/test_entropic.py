@@ -5,8 +5,8 @@ from torch.nn import Module, Parameter
 
 import eamp
 from eamp.nn import MODELS
+from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import entropic
-from eamp.nn.propagation import GCNConv
 from problems import irregular_graph
 
 

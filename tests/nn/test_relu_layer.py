@@ -14,7 +14,7 @@ from torch_geometric.nn.dense.linear import Linear as PyGLinear
 import eamp
 from eamp import ops
 from eamp.nn import GCN
-from eamp.nn.propagation import GCNConv
+from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.relu_layer import can_be_one, relu_layer
 from problems import random_graph
 

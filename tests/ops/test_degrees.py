@@ -5,7 +5,7 @@ import gc
 import pytest
 import torch
 
-from eamp.nn.propagation import gcn_propagate
+from eamp.nn.conv.gcn_conv import gcn_propagate
 from eamp.ops import degrees
 from eamp.ops.degrees import normaliser, rsqrt_degree_with_loop, without_degrees
 from problems import random_graph

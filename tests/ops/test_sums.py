@@ -8,7 +8,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 import eamp
 from eamp import ops
-from eamp.memo import csr_of_edge_index
+from eamp.graph.edge_index_cache import csr_of_edge_index
 from eamp.nn import GCNConv
 from eamp.ops import reference
 from eamp.ops.step import _entropy_step, _entropy_step_backward, composed_backward

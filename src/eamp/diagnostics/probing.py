@@ -17,10 +17,10 @@ from torch.utils.hooks import RemovableHandle
 from eamp.diagnostics.measures import Choice, choose
 from eamp.diagnostics.rendering import html_summary, text_summary
 from eamp.diagnostics.spectrum import dead_units
-from eamp.diagnostics.watching import adjacency_of_call, type_name, watched_layers, whole_models
+from eamp.diagnostics.watched_layers import adjacency_of_call, type_name, watched_layers, whole_models
 from eamp.functional import check_temperature
 from eamp.graph import Graph, GraphError
-from eamp.memo import as_graph
+from eamp.graph.edge_index_cache import as_graph
 from eamp.nn.wrapping import Selection
 
 if TYPE_CHECKING:

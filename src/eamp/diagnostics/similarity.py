@@ -11,7 +11,7 @@ from eamp import ops
 from eamp.diagnostics.energies import rescaled
 from eamp.functional import prepare
 from eamp.graph import CSR, Adjacency, Graph
-from eamp.memo import as_graph
+from eamp.graph.edge_index_cache import as_graph
 
 REMOTE_HOPS = 8  # "remote" in Chen et al. (2020): eight or more steps away
 SAMPLED_SOURCES = 64  # nodes from which remote nodes are looked for

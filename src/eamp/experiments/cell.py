@@ -15,8 +15,8 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import load
-from eamp.distributed.peers import Alone
 from eamp.nn.models import MODELS
+from eamp.scale.process_group import Alone
 from eamp.training import PROTOCOLS, Epoch, Protocol, Result, train
 
 

@@ -30,7 +30,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState
 
-from eamp.experiments.storage import StoreError, open_storage, sqlite_file, without_password
+from eamp.experiments.database import StoreError, open_storage, sqlite_file, without_password
 
 Job = dict[str, Any]
 MAX_ATTEMPTS = 20  # a job that has lost this many workers is likely what kills them

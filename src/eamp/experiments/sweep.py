@@ -16,9 +16,9 @@ from optuna.trial import TrialState
 from rich.table import Table
 
 from eamp.experiments.cell import Cell, load_graph
-from eamp.experiments.crew import SweepError, count_settled, settle
-from eamp.experiments.repeated import mean_and_deviation
+from eamp.experiments.several_seeds import mean_and_deviation
 from eamp.experiments.store import Claim, Store, failure, job_key
+from eamp.experiments.worker_pool import SweepError, count_settled, settle
 from eamp.training import PROTOCOLS, Epoch, Result, selected
 
 __all__ = ["SweepError", "failures", "layer_energies", "run_cell", "save", "summary", "sweep"]
@@ -31,7 +31,7 @@ JSON_COLUMNS = ("entropy", "options", "changes")
 def sweep(
     cells: Sequence[Cell], store: Store, workers: int = 2, threads: int | None = None, retry_failed: bool = False, progress: bool = True
 ) -> pd.DataFrame:
-    """Train what of ``cells`` is not finished yet, and return the table of all that are; see :func:`~eamp.experiments.crew.settle`."""
+    """Train what of ``cells`` is not finished yet, and return the table of all that are; see :func:`~eamp.experiments.worker_pool.settle`."""
     jobs = [asdict(cell) for cell in cells]
     if retry_failed or count_settled(store, jobs) < len(jobs):
         for data, normalize_features in dict.fromkeys((cell.data, cell.normalize_features) for cell in cells):

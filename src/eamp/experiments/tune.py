@@ -23,10 +23,10 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
 from eamp.experiments.cell import Cell, load_graph
-from eamp.experiments.crew import settle
-from eamp.experiments.storage import StoreError
+from eamp.experiments.database import StoreError
 from eamp.experiments.store import Claim, Job, Store, failure
 from eamp.experiments.sweep import CHECKPOINT_EVERY, REPORT_EVERY, clear
+from eamp.experiments.worker_pool import settle
 from eamp.training import Epoch
 
 DEFAULT_SPACE: dict[str, Any] = {

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 
-from eamp.experiments.storage import HEARTBEAT
+from eamp.experiments.database import HEARTBEAT
 from eamp.experiments.store import Claim, Store
 
 LOOK_AGAIN = 2.0  # seconds between two looks at a queue in which nothing waits

@@ -1,22 +1,22 @@
 """Layers and models."""
 
-from eamp.nn.acmp import ACMP
-from eamp.nn.deep_gcn import DeepConv, DeepGCN
-from eamp.nn.egnn import EGNN
+from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
-from eamp.nn.g2 import G2
-from eamp.nn.gcn import GCN
-from eamp.nn.gcnii import GCNII, GCNIIConv
-from eamp.nn.linear_propagation import LinearPropagation
 from eamp.nn.models import MODELS
-from eamp.nn.noisy_nodes import NoisyNodes
-from eamp.nn.pairnorm import PairNormGCN
+from eamp.nn.models.acmp import ACMP
+from eamp.nn.models.deep_gcn import DeepConv, DeepGCN
+from eamp.nn.models.egnn import EGNN
+from eamp.nn.models.g2 import G2
+from eamp.nn.models.gcn import GCN
+from eamp.nn.models.gcnii import GCNII, GCNIIConv
+from eamp.nn.models.linear_propagation import LinearPropagation
+from eamp.nn.models.noisy_nodes import NoisyNodes
+from eamp.nn.models.pairnorm_gcn import PairNormGCN
+from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.parameter_groups import parameter_groups
-from eamp.nn.propagation import GCNConv
-from eamp.nn.residual_gcn import ResidualGCN
-from eamp.nn.schedule import Cap, Feedback, Gain, Hops, Ramp
-from eamp.nn.threshold import collapse_threshold
+from eamp.nn.step.schedules import Cap, Feedback, Gain, Hops, Ramp
+from eamp.nn.step.threshold import collapse_threshold
 from eamp.nn.wrapping import unwrap, wrap
 
 __all__ = [

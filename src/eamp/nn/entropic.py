@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.nn.entropy_aware import EntropyAware
-from eamp.nn.layer_state import Position
+from eamp.nn.step.layer_state import Position
 
 Some = TypeVar("Some", bound=Module)
 
@@ -24,7 +24,7 @@ def entropic(conv: Module, entropy: Entropy) -> Module:
     """``conv`` with the entropy step, or as it is where ``entropy`` is ``None``.
 
     Example:
-        >>> from eamp.nn.propagation import GCNConv
+        >>> from eamp.nn.conv.gcn_conv import GCNConv
         >>> entropic(GCNConv(8, 8), dict(weight=0.5, temperature=2.0))
         EntropyAware(
           weight=0.5, temperature=2.0
@@ -43,11 +43,11 @@ def entropic(conv: Module, entropy: Entropy) -> Module:
 def number_layers(model: Some) -> Some:
     """Tell every :class:`EntropyAware` layer of ``model`` its number and how many there are, in the order they were registered.
 
-    :func:`eamp.wrap` and the models of :mod:`eamp.nn` do it themselves. Schedules over depth (:class:`eamp.nn.schedule.Ramp`) ask for it.
+    :func:`eamp.wrap` and the models of :mod:`eamp.nn` do it themselves. Schedules over depth (:class:`eamp.nn.step.schedules.Ramp`) ask for it.
 
     Example:
         >>> from torch.nn import ModuleList
-        >>> from eamp.nn.propagation import GCNConv
+        >>> from eamp.nn.conv.gcn_conv import GCNConv
         >>> layers = number_layers(ModuleList(EntropyAware(GCNConv(8, 8)) for _ in range(3)))
         >>> layers[2].position
         Position(layer=3, layers=3)
@@ -62,7 +62,7 @@ def applied(conv: Module, layer: int, layers: int) -> Callable[..., Tensor]:
     """``conv`` as the ``layer``-th of ``layers``: for a model that applies one layer many times, whose number changes from call to call.
 
     Example:
-        >>> from eamp.nn.propagation import GCNConv
+        >>> from eamp.nn.conv.gcn_conv import GCNConv
         >>> conv = entropic(GCNConv(8, 8), dict(weight={"schedule": "ramp", "start": 1.0, "end": 2.0}))
         >>> third = applied(conv, 3, 64)
     """

@@ -14,11 +14,11 @@ from torch.nn import Module, Parameter
 from eamp import ops
 from eamp.functional import Variant, check_temperature, energy_of, entropy_step, prepare
 from eamp.graph import CSR, Graph
-from eamp.nn.coordinates import Normalization, coordinates, step_ahead
-from eamp.nn.from_pyg import with_weights
-from eamp.nn.layer_state import LayerState, Position
-from eamp.nn.propagation import MessagePassingLayer
-from eamp.nn.step_weight import Weight, ahead, as_weight, evaluate
+from eamp.nn.conv.from_pyg import with_weights
+from eamp.nn.conv.gcn_conv import MessagePassingLayer
+from eamp.nn.step.layer_state import LayerState, Position
+from eamp.nn.step.metric import Normalization, coordinates, step_ahead
+from eamp.nn.step.weight import Weight, ahead, as_weight, evaluate
 from eamp.ops.part import PartCSR
 
 TINY = torch.finfo(torch.float32).tiny
@@ -33,7 +33,7 @@ class EntropyAware(Module):
 
     Args:
         conv: the layer :math:`\phi`, called with whatever this layer is called with.
-        weight: :math:`\lambda`. Zero gives the bare layer, bit for bit. Also a schedule of :mod:`eamp.nn.schedule`, as an object or as
+        weight: :math:`\lambda`. Zero gives the bare layer, bit for bit. Also a schedule of :mod:`eamp.nn.step.schedules`, as an object or as
             plain data, ``{"schedule": "gain", "of": 1.3}``; or your own function, which is given the energies ``[n]`` and the temperature
             in every forward pass and returns :math:`\lambda`, one number or one per node ``[n]``.
         temperature: :math:`T > 0`, the energy per node that the step aims at. ``"auto"`` takes the mean energy of the first training
@@ -50,7 +50,7 @@ class EntropyAware(Module):
             knows its ``batch`` in place of ``edge_index``.
         symmetrize: let the step see a directed graph as undirected; the layer itself still gets it as it is.
         normalization: ``"sym"`` compares neighbours by :math:`x_i/\sqrt{k_i + 1}`, in the energy that graph convolutions lower, in which
-            hubs count no more than others; ``None`` as they are, as the paper does. See :func:`eamp.nn.coordinates.coordinates`.
+            hubs count no more than others; ``None`` as they are, as the paper does. See :func:`eamp.nn.step.metric.coordinates`.
         scale_free: measure energies in units of the embedding's mean square, so that :math:`T` means the same however large or many the
             features are, and a shrinking embedding does not pass for a smooth one.
 

@@ -11,8 +11,8 @@ from torch_geometric.nn.dense.linear import Linear
 from eamp import ops
 from eamp.functional import prepare
 from eamp.graph import Adjacency
+from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropy_aware import EntropyAware
-from eamp.nn.propagation import GCNConv
 from eamp.ops.backends import choose
 from eamp.ops.operator import KNOWN, traced
 from eamp.ops.part import PartCSR

@@ -9,9 +9,9 @@ from typing import Any
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
 
+from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
-from eamp.nn.propagation import MessagePassingLayer
 
 Selection = str | type[Module] | Iterable[str | type[Module]] | None
 
@@ -33,7 +33,7 @@ def wrap(model: Module, *, only: Selection = None, skip: Selection = None, **opt
     Returns:
         The model (for a single layer, its wrapper).
 
-    Layers are numbered in the order they were registered, for schedules over depth (:class:`eamp.nn.schedule.Ramp`).
+    Layers are numbered in the order they were registered, for schedules over depth (:class:`eamp.nn.step.schedules.Ramp`).
 
     Wrapping twice with the same options changes nothing; with other options it is an error, so that neither is lost silently.
 

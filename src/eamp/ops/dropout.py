@@ -17,9 +17,9 @@ from numba import carray, cfunc, njit
 from torch import Tensor
 
 from eamp.ops import part
+from eamp.ops.backends.numba_cpu.threads import draw_ticket, pointer, run
 from eamp.ops.memory import large_empty_like
 from eamp.ops.operator import like_first, operator
-from eamp.ops.threads import draw_ticket, pointer, run
 
 PIECE = 4096  # elements that share a pair of seeds
 TICKET, SIZE, SEED, THRESHOLD, X, OUT, SCALE, SLOTS = range(8)

@@ -29,7 +29,7 @@ def relu_gcn_layer(x: Tensor, weight: Tensor, bias: Tensor | None, csr: CSR, ste
 
 def forward(x: Tensor, weight: Tensor, bias: Tensor | None, csr: CSR, step: Step | None) -> Tensor:
     """The layer, without a derivative."""
-    from eamp.ops import numba_cpu  # on first use: Numba alone takes half a second
+    from eamp.ops.backends.numba_cpu import launch as numba_cpu  # on first use: Numba alone takes half a second
 
     y = numba_cpu.biased_neighbour_sums(rsqrt_degree_with_loop(csr, x.dtype), x @ weight.t(), csr, bias, cut=step is None)
     if step is None:

@@ -17,10 +17,10 @@ from numba import carray, cfunc
 from torch import Tensor
 
 from eamp.ops import part
+from eamp.ops.backends.numba_cpu.threads import draw_ticket, pointer, run
 from eamp.ops.dropout import PIECE, hashed, seeds_of
 from eamp.ops.memory import large_empty_like
 from eamp.ops.operator import like_first, operator
-from eamp.ops.threads import draw_ticket, pointer, run
 
 ROWS = 64  # that a thread takes at a time
 TICKET, SIZE, ENTRIES, SEED, THRESHOLD, X, OUT, START, OFFSET, SCALE, SLOTS = range(11)

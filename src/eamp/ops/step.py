@@ -61,7 +61,7 @@ def _entropy_step(
     wide, sums = widen(x), load(backend)
     csr, c = pack(rowptr, col, reverse, edge_weight), normaliser(x, rsqrt_degree)
     if backend == "numba":
-        from eamp.ops.numba_cpu import entropy_step as on_cpu
+        from eamp.ops.backends.numba_cpu.launch import entropy_step as on_cpu
 
         step, energy = on_cpu(wide, csr, c, temperature.item(), factor)
         return step.to(x.dtype), energy
@@ -130,7 +130,7 @@ def _entropy_step_backward(
     given = (rowptr, col, reverse, edge_weight)
     if backend != "numba":
         return composed_backward(x, grad_step, grad_energy, energy, *given, rsqrt_degree, temperature, factor, backend)
-    from eamp.ops.numba_cpu import entropy_step_backward
+    from eamp.ops.backends.numba_cpu.launch import entropy_step_backward
 
     c = normaliser(x, rsqrt_degree)
     wrt_x, wrt_temperature = entropy_step_backward(widen(x), widen(grad_step), grad_energy, energy, pack(*given), c, temperature, factor)

@@ -134,7 +134,7 @@ def _neighbours(
     wide, csr, sums = widen(x), pack(rowptr, col, reverse, edge_weight), load(backend)
     left, right = left.to(wide.dtype), right.to(wide.dtype)
     if backend == "numba":
-        from eamp.ops.numba_cpu import mixed_neighbour_sums as on_cpu
+        from eamp.ops.backends.numba_cpu.launch import mixed_neighbour_sums as on_cpu
 
         return on_cpu(left, wide, right, None if mixed_in is None else widen(mixed_in), csr, self_loops, share).to(x.dtype)
     out = sums.neighbour_sums((1 - share) * left, wide, right, csr, self_loops)

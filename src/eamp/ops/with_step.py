@@ -64,7 +64,7 @@ def _with_step(
     wide, sums, csr = widen(x), load(backend), pack(rowptr, col, reverse, edge_weight)
     c, u = normaliser(x, rsqrt_degree), None if inward is None else inward.to(wide.dtype)
     if backend == "numba":
-        from eamp.ops.numba_cpu import with_step as on_cpu
+        from eamp.ops.backends.numba_cpu.launch import with_step as on_cpu
 
         return on_cpu(widen(base), wide, csr, c, temperature, factor, u, scale_free).to(base.dtype)
     unit = torch.ones((), dtype=torch.float64, device=x.device)

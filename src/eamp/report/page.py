@@ -11,11 +11,11 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from eamp.report import formats
+from eamp.paper.differences import Difference
+from eamp.paper.findings import Finding
+from eamp.report import table_formats as formats
 from eamp.report.colours import Look
-from eamp.report.differences import Difference
 from eamp.report.figure import Figure, page_spec
-from eamp.report.findings import Finding
 from eamp.report.tables import MARK, Table
 from eamp.report.theme import INKS, config, params
 

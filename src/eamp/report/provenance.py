@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 import eamp
-from eamp.report import numbers
+from eamp.report import number_format as numbers
 
 PACKAGES = ("torch", "torch-geometric", "numba", "numpy", "pandas", "altair", "vl-convert-python")
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pandas as pd
 
-from eamp.report import numbers
-from eamp.report.compared import PAPER_READING, READINGS, TEST_READING, TOLERANCE, deepest, paired, sorted_by, summarised, title
+from eamp.paper.comparison import PAPER_READING, READINGS, TEST_READING, TOLERANCE, deepest, paired, sorted_by, summarised, title
+from eamp.report import number_format as numbers
 
 MARK = "†"
 

@@ -1,0 +1,1 @@
+"""Message-passing layers and norms, one per file."""

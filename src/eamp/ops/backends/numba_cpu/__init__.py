@@ -1,0 +1,1 @@
+"""The CPU backend: kernels compiled by Numba, on the threads of torch."""

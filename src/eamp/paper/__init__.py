@@ -1,0 +1,1 @@
+"""What belongs to the paper alone: its recipes, published numbers, figures and findings."""

@@ -1,8 +1,0 @@
-"""Sums over edges and statistics over nodes, in three processes, against one that holds the whole graph."""
-
-from distributed.jobs import sums_and_derivatives, together
-
-
-def test_sums_and_their_derivatives_of_both_orders_are_exact() -> None:
-    for found in together(3, sums_and_derivatives):
-        assert max(found.values()) < 1e-12, found

@@ -1,0 +1,77 @@
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.nn import GCNConv
+
+import eamp
+from eamp.nn.models.gcn import GCN, ResidualUpdate
+from problems import irregular_graph
+
+
+@pytest.fixture
+def x() -> Tensor:
+    return torch.randn(10, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+def test_is_a_stack_of_pygs_convolutions(x: Tensor) -> None:
+    graph = irregular_graph()
+    model = GCN(5, 8, 3, num_layers=2).double()
+    out = x
+    for i, ours in enumerate([*model.convs, model.output]):
+        theirs = GCNConv(out.size(1), 3 if i == 2 else 8).double()
+        theirs.load_state_dict(ours.state_dict())
+        out = theirs(out, graph.edge_index)
+        out = out.relu() if i < 2 else out
+    torch.testing.assert_close(model(x, graph), out)
+
+
+def test_authors_form_takes_the_step_before_the_relu(x: Tensor) -> None:
+    graph = irregular_graph()
+    model = GCN(5, 8, 3, num_layers=1, entropy={"weight": 2.0, "temperature": 0.5}).double()
+    y = model.convs[0].conv(x, graph)
+    hidden = (y + 2.0 * 0.5 * eamp.entropy_gradient(y, graph, 0.5)).relu()
+    torch.testing.assert_close(model(x, graph), model.output(hidden, graph))
+
+
+def test_paper_form_takes_the_step_at_the_input_of_a_residual_layer(x: Tensor) -> None:
+    graph = irregular_graph()
+    model = GCN(5, 8, 3, num_layers=1, form="paper", entropy={"weight": 2.0, "temperature": 0.5}).double()
+    h = model.encoder(x)  # type: ignore[misc]
+    phi = model.convs[0].conv.conv(h, graph).relu()
+    hidden = h + phi + 2.0 * 0.5 * eamp.entropy_gradient(h, graph, 0.5)
+    torch.testing.assert_close(model(x, graph), model.output(hidden, graph))
+
+
+def test_paper_form_is_the_wrappers_residual_option(x: Tensor) -> None:
+    class Phi(torch.nn.Module):
+        def __init__(self, conv: torch.nn.Module) -> None:
+            super().__init__()
+            self.conv = conv
+
+        def forward(self, x: Tensor, edge_index: eamp.Graph) -> Tensor:
+            return self.conv(x, edge_index).relu()
+
+    graph = irregular_graph()
+    update = ResidualUpdate(5).double()
+    ours = eamp.EntropyAware(update, 1.0, 2.0, placement="input")
+    theirs = eamp.EntropyAware(Phi(update.conv), 1.0, 2.0, placement="input", residual=True)
+    torch.testing.assert_close(ours(x, graph), theirs(x, graph.edge_index))
+
+
+@pytest.mark.parametrize("entropy", [None, {"weight": 1.0, "temperature": 10.0}])
+def test_paper_form_stays_finite_for_64_layers(x: Tensor, entropy: dict[str, float] | None) -> None:
+    torch.manual_seed(0)
+    assert GCN(5, 16, 3, num_layers=64, form="paper", entropy=entropy)(x.float(), irregular_graph()).isfinite().all()
+
+
+def test_paper_form_of_weight_0_changes_not_a_bit(x: Tensor) -> None:
+    outputs = []
+    for entropy in (None, {"weight": 0.0}):
+        torch.manual_seed(0)
+        outputs.append(GCN(5, 8, 3, num_layers=2, form="paper", dropout=0.5, entropy=entropy).double()(x, irregular_graph()))
+    assert torch.equal(*outputs)
+
+
+def test_unknown_form_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'authors' or 'paper'"):
+        GCN(5, 8, 3, 2, form="book")  # type: ignore[arg-type]

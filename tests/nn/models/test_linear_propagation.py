@@ -1,0 +1,37 @@
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.nn import APPNP
+
+import eamp
+from eamp.nn.models.linear_propagation import LinearPropagation
+from problems import random_graph
+
+
+def normalised_adjacency(graph: eamp.Graph) -> Tensor:
+    """Â = D̃^(−1/2) (A + I) D̃^(−1/2), as a dense matrix."""
+    a = torch.eye(graph.num_nodes, dtype=torch.float64)
+    a[tuple(graph.edge_index)] = 1.0
+    scale = a.sum(1).rsqrt()
+    return scale.unsqueeze(1) * a * scale
+
+
+@pytest.mark.parametrize("layers", [0, 1, 2, 10])
+def test_alpha_0_is_a_power_of_the_adjacency(layers: int) -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(15, 30), torch.randn(15, 5, dtype=torch.float64)
+    model = LinearPropagation(5, 8, 3, num_layers=layers, alpha=0.0).double()
+    expected = torch.linalg.matrix_power(normalised_adjacency(graph), layers) @ model.mlp(x)
+    torch.testing.assert_close(model(x, graph), expected)
+
+
+def test_is_appnp() -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(15, 30), torch.randn(15, 5, dtype=torch.float64)
+    model = LinearPropagation(5, 8, 3, num_layers=10, alpha=0.2).double()
+    torch.testing.assert_close(model(x, graph), APPNP(K=10, alpha=0.2)(model.mlp(x), graph.edge_index))
+
+
+def test_one_layer_of_perceptron_is_a_linear_map() -> None:
+    model = LinearPropagation(5, 8, 3, num_layers=2, mlp_layers=1)
+    assert [tuple(parameter.shape) for parameter in model.parameters()] == [(3, 5), (3,)]

@@ -1,0 +1,136 @@
+"""The GPU backend where there is no GPU: its kernels run in Triton's interpreter, and are compiled for GPUs that are not there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import eamp
+from eamp.ops import backends
+from problems import random_graph
+
+needs_triton = pytest.mark.skipif(not backends._has_triton, reason="Triton is not installed; it comes with eamp[test] on Linux")
+needs_compiler = pytest.mark.skipif(
+    not backends._has_triton or os.environ.get("TRITON_INTERPRET", "0") != "0", reason="Triton is not installed, or told to interpret"
+)
+
+
+@pytest.mark.parametrize(
+    ("device", "has_triton", "expected"),
+    [
+        ("cuda", True, "triton"),
+        ("cuda:1", True, "triton"),
+        ("cuda", False, "torch"),
+        ("cpu", True, "numba"),
+        ("mps", True, "torch"),
+        ("meta", True, "torch"),
+    ],
+)
+def test_the_device_chooses_the_backend(device: str, has_triton: bool, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "_has_triton", has_triton)
+    assert backends.choose(torch.device(device)) == expected
+    with eamp.backend("torch"):
+        assert backends.choose(torch.device(device)) == "torch"
+
+
+@needs_triton
+def test_all_that_is_asked_of_the_kernels_holds_in_the_interpreter() -> None:
+    tests = Path(__file__).with_name("interpreted_triton.py")
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tests)],
+        cwd=tests.parents[3],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@needs_compiler
+def test_tensors_on_the_cpu_are_refused_with_advice() -> None:
+    with eamp.backend("triton"), pytest.raises(ValueError, match=r"needs tensors on a GPU.*'numba'"):
+        eamp.dirichlet_energy(torch.ones(2, 1), torch.tensor([[0, 1], [1, 0]]))
+
+
+POINTERS = {torch.int32: "*i32", torch.int64: "*i64", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.float64: "*fp64"}
+
+
+class Compiler:
+    """In the place of a kernel: compiles it for what it would be launched on, and keeps the assembly."""
+
+    def __init__(self, kernel: Any, target: Any, assembly: list[str]) -> None:
+        self.kernel, self.target, self.assembly = kernel, target, assembly
+
+    def __getitem__(self, grid: tuple[int, int]) -> Any:
+        return self.compile
+
+    def compile(self, *given: Any, num_warps: int, **flags: Any) -> None:
+        import triton
+        from triton.compiler import ASTSource
+
+        signature, constants = {}, dict(flags)
+        for name, value in zip(self.kernel.arg_names, given, strict=False):  # flags are the rest
+            if isinstance(value, torch.Tensor):
+                signature[name] = POINTERS[value.dtype]
+            elif value is None or value == 1:  # as Triton itself does when a kernel is launched
+                constants[name] = value
+            else:
+                signature[name] = "i32"
+        signature |= dict.fromkeys(constants, "constexpr")
+        source = ASTSource(self.kernel, {name: signature[name] for name in self.kernel.arg_names}, constants)
+        asm = triton.compile(source, target=self.target, options={"num_warps": num_warps}).asm
+        assert asm.get("cubin") or asm.get("hsaco")
+        self.assembly.append(asm["ptx"] if "ptx" in asm else asm["amdgcn"])
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("target", "dtype", "index", "weighted", "features"),
+    [
+        (("cuda", 80, 32), torch.float32, torch.int32, False, 48),
+        (("cuda", 80, 32), torch.bfloat16, torch.int32, True, 1),
+        (("cuda", 90, 32), torch.float64, torch.int64, True, 300),
+        (("hip", "gfx942", 64), torch.float32, torch.int32, True, 48),
+    ],
+)
+def test_kernels_compile_for_gpus_without_atomics(
+    target: tuple[str, Any, int],
+    dtype: torch.dtype,
+    index: torch.dtype,
+    weighted: bool,
+    features: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    from triton.backends.compiler import GPUTarget
+
+    from eamp.ops import triton_gpu, triton_kernels
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    assembly: list[str] = []
+    for name in ("inner", "weighted", "neighbours", "channels"):
+        monkeypatch.setattr(triton_kernels, name, Compiler(getattr(triton_kernels, name), GPUTarget(*target), assembly))
+    csr = random_graph(4, 5, weighted=weighted).csr
+    csr = csr._replace(rowptr=csr.rowptr.to(index), col=csr.col.to(index))
+    x, y = torch.ones(2, 4, features, dtype=dtype)
+    q = x[:, 0]
+
+    triton_gpu.squared_differences(x, csr)
+    triton_gpu.inner_differences(x, y, csr)
+    triton_gpu.weighted_differences(q, x, csr)
+    triton_gpu.weighted_differences(q, x, csr, q, y)
+    triton_gpu.neighbour_sums(q, x, q, csr, True)
+    triton_gpu.channel_products(x, x, csr)
+    triton_gpu.channel_differences(y, x, csr)
+
+    assert len(assembly) == 7
+    for code in assembly:
+        assert not any(word in code for word in ("atom.", "red.", "_atomic_"))
+        if target[0] == "cuda" and dtype != torch.float64:
+            assert "f64" not in code  # float32 is added up in float32

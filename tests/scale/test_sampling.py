@@ -1,0 +1,216 @@
+"""Energies and propagation from sampled neighbours are right on average, and their derivatives are the estimates' own."""
+
+import copy
+import itertools
+import math
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import torch_geometric.typing
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.loader import NeighborLoader
+from torch_geometric.nn import GraphSAGE
+
+import eamp
+from eamp.nn.conv.gcn_conv import gcn_propagate
+from eamp.scale import sampled_graph
+from problems import irregular_graph, problems, random_graph
+
+# Two neighbours of each node: of one, two, three and five there are 1, 1, 3 and 10 pairs, so 30 batches hold each equally often.
+FANOUT, ROUNDS = 2, 30
+
+
+def all_samples(graph: eamp.Graph, x: Tensor) -> Iterator[Data]:
+    """Batches of all nodes, whose neighbours together are every possible sample equally often."""
+    neighbour, centre = graph.edge_index.flip(0)
+    choices = []
+    for node in range(graph.num_nodes):
+        entries = (centre == node).nonzero().squeeze(1).tolist()
+        choices.append(list(itertools.combinations(entries, min(FANOUT, len(entries)))))
+        assert ROUNDS % len(choices[-1]) == 0
+    for number in range(ROUNDS):
+        chosen = torch.tensor([entry for choice in choices for entry in choice[number % len(choice)]])
+        batch = Data(x=x, n_id=torch.arange(graph.num_nodes), edge_index=torch.stack([neighbour[chosen], centre[chosen]]))
+        if graph.edge_weight is not None:
+            batch.edge_weight = graph.edge_weight[chosen]
+        yield batch
+
+
+def sample(graph: eamp.Graph, x: Tensor, fanout: int, hops: int, seeds: Tensor) -> Data:
+    """A batch as ``NeighborLoader`` draws it: some neighbours of the seeds, then some of theirs."""
+    edge_index, reached, new = graph.edge_index, seeds.tolist(), seeds.tolist()
+    chosen: list[int] = []
+    for _ in range(hops):
+        found: list[int] = []
+        for node in new:
+            entries = (edge_index[0] == node).nonzero().squeeze(1)
+            kept = entries[torch.randperm(entries.numel())[:fanout]]
+            chosen += kept.tolist()
+            found += [int(j) for j in edge_index[1][kept] if int(j) not in reached and int(j) not in found]
+        reached, new = reached + found, found
+    place = torch.full((graph.num_nodes,), -1)
+    place[reached] = torch.arange(len(reached))
+    batch = Data(x=x[reached], n_id=torch.tensor(reached), edge_index=place[edge_index[:, chosen].flip(0)], batch_size=seeds.numel())
+    if graph.edge_weight is not None:
+        batch.edge_weight = graph.edge_weight[chosen]
+    return batch
+
+
+def weighted() -> eamp.Graph:
+    graph = irregular_graph()
+    row, col = graph.edge_index
+    return eamp.Graph(graph.edge_index, 10, edge_weight=1.0 + (row + col) % 3 + (row * col) % 2)
+
+
+@pytest.mark.parametrize("graph", [irregular_graph(), weighted()], ids=["plain", "weighted"])
+def test_the_mean_over_all_samples_is_exact(graph: eamp.Graph) -> None:
+    x = torch.randn(10, 3, dtype=torch.float64)
+    samples = [(batch.x, sampled_graph(batch, graph)) for batch in all_samples(graph, x)]
+    for function in (eamp.dirichlet_energy, gcn_propagate):
+        mean = torch.stack([function(x, sampled) for x, sampled in samples]).mean(0)
+        torch.testing.assert_close(mean, function(x, graph), rtol=1e-12, atol=1e-12)
+    assert any((eamp.dirichlet_energy(x, sampled) - eamp.dirichlet_energy(x, graph)).abs().max() > 0.1 for x, sampled in samples)
+
+
+@given(problem=problems(min_nodes=2), seed=st.integers(0, 2**31))
+def test_with_all_neighbours_it_is_the_graph_itself(problem: tuple[Tensor, eamp.Graph], seed: int) -> None:
+    torch.manual_seed(seed)
+    x, graph = problem
+    batch = sample(graph, x, fanout=99, hops=99, seeds=torch.randperm(graph.num_nodes)[:3])
+    sampled = sampled_graph(batch, graph)
+    assert torch.equal(sampled.degree, graph.degree[batch.n_id])
+    for function in (eamp.dirichlet_energy, eamp.entropy_gradient, gcn_propagate):
+        torch.testing.assert_close(function(batch.x, sampled), function(x, graph)[batch.n_id], rtol=1e-12, atol=1e-12)
+
+
+def test_an_energy_from_its_definition() -> None:
+    graph = irregular_graph()
+    x = torch.randn(10, 3, dtype=torch.float64)
+    batch = Data(x=x[[6, 0, 5, 8]], n_id=torch.tensor([6, 0, 5, 8]), edge_index=torch.tensor([[2, 3, 2], [0, 0, 1]]))
+    found = eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))
+    # Node 6 has 3 neighbours, of which 5 and 8 were sampled; node 0 has 5, of which 5 was; the others sampled none.
+    six = 3 / 2 * ((x[6] - x[5]).square().sum() + (x[6] - x[8]).square().sum()) / math.sqrt(3 * 3) / 2
+    zero = 5 / 1 * (x[0] - x[5]).square().sum() / math.sqrt(5 * 3) / 2
+    torch.testing.assert_close(found, torch.stack([six, zero, torch.zeros_like(six), torch.zeros_like(six)]))
+
+
+def test_derivatives_are_those_of_the_estimate() -> None:
+    torch.manual_seed(1)
+    graph = weighted()
+    batch = sample(graph, torch.randn(10, 2, dtype=torch.float64), fanout=2, hops=2, seeds=torch.tensor([0, 6]))
+    sampled = sampled_graph(batch, graph)
+    layer = eamp.EntropyAware(eamp.nn.GCNConv(2, 2), detach=False, temperature=1.0).double()
+    x = batch.x.requires_grad_()
+    for function in (eamp.dirichlet_energy, eamp.entropy_gradient, gcn_propagate, lambda x, graph: layer(x, graph)):
+        assert torch.autograd.gradcheck(lambda x, f=function: f(x, sampled), x)
+
+
+def test_models_train_on_samples() -> None:
+    graph, x = random_graph(60, 200), torch.randn(60, 8)
+    batch = sample(graph, x, fanout=3, hops=3, seeds=torch.arange(5))
+    sampled = sampled_graph(batch, graph)
+    for model in (
+        eamp.nn.GCN(8, 8, 3, num_layers=2, entropy={"temperature": 1.0}),
+        eamp.nn.DeepGCN(8, 8, 3, num_layers=2, entropy={"weight": {"schedule": "gain", "of": 0.3}, "normalization": "sym"}),
+        eamp.nn.PairNormGCN(8, 8, 3, num_layers=2, entropy={"weight": {"schedule": "feedback", "lowest": 0.0, "highest": 2.0}}),
+        eamp.nn.MODELS["graphsage"](8, 8, 3, 1, entropy={}),
+    ):
+        out = model(batch.x, sampled)[: batch.batch_size]
+        assert out.shape == (5, 3)
+        out.sum().backward()
+        assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_layers_of_pyg_get_the_sampled_edges() -> None:
+    graph, x = random_graph(60, 200), torch.randn(60, 8)
+    batch = sample(graph, x, fanout=3, hops=2, seeds=torch.arange(5))
+    sampled = sampled_graph(batch, graph)
+    bare = GraphSAGE(8, 8, num_layers=2)
+    wrapped = eamp.wrap(copy.deepcopy(bare), weight=0.0)
+    assert torch.equal(wrapped(batch.x, sampled), bare(batch.x, batch.edge_index))
+    assert repr(sampled) == f"SampledGraph(num_nodes={batch.num_nodes}, num_edges={batch.num_edges})"
+    assert sampled.to("cpu") is sampled
+    with pytest.raises(eamp.GraphError, match="stays on cpu"):
+        sampled.to("meta")
+
+
+def test_loops_are_no_neighbours() -> None:
+    graph, x = irregular_graph(), torch.randn(10, 3)
+    batch = Data(x=x, n_id=torch.arange(10), edge_index=torch.tensor([[0, 1, 9], [0, 0, 9]]))
+    without = Data(x=x, n_id=torch.arange(10), edge_index=torch.tensor([[1], [0]]))
+    for function in (eamp.dirichlet_energy, gcn_propagate):
+        assert torch.equal(function(x, sampled_graph(batch, graph)), function(x, sampled_graph(without, graph)))
+
+
+def test_what_samples_cannot_tell_is_refused() -> None:
+    graph, x = random_graph(60, 200), torch.randn(60, 8)
+    batch = sample(graph, x, fanout=3, hops=1, seeds=torch.arange(5))
+    sampled = sampled_graph(batch, graph)
+    for options, complaint in (
+        ({"normalize": True}, "spread over several processes or sampled"),
+        ({"weight": {"schedule": "gain", "of": 1.0}}, "threshold"),
+    ):
+        with pytest.raises(eamp.GraphError, match=complaint):
+            eamp.EntropyAware(eamp.nn.GCNConv(8, 8), **options)(batch.x, sampled)
+
+
+@pytest.mark.parametrize(
+    ("changes", "graph", "complaint"),
+    [
+        ({"n_id": None}, irregular_graph(), "needs edge_index and n_id"),
+        ({}, weighted(), "the whole graph has edge weights and the batch has none"),
+        ({"edge_weight": torch.ones(1)}, irregular_graph(), "the batch has edge weights and the whole graph has none"),
+        ({"n_id": torch.tensor([9, 0])}, irregular_graph(), "neighbours of node 9"),
+        ({}, eamp.Graph(torch.empty(2, 0, dtype=torch.long), 2, batch=torch.tensor([0, 1])), "batch of graphs"),
+    ],
+)
+def test_batches_that_do_not_fit(changes: dict[str, Any], graph: eamp.Graph, complaint: str) -> None:
+    given = {"x": torch.randn(2, 3), "n_id": torch.tensor([0, 1]), "edge_index": torch.tensor([[1], [0]]), **changes}
+    with pytest.raises(eamp.GraphError, match=complaint):
+        sampled_graph(Data(**given), graph)
+
+
+@pytest.fixture
+def _sampler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``NeighborLoader`` asks for neighbours: pyg-lib or torch-sparse, and where neither is installed, the same in Python."""
+    if torch_geometric.typing.WITH_PYG_LIB or torch_geometric.typing.WITH_TORCH_SPARSE:
+        return
+
+    def neighbor_sample(colptr: Tensor, row: Tensor, seeds: Tensor, fanouts: list[int], *_: Any) -> tuple[Tensor, ...]:
+        place = {int(seed): number for number, seed in enumerate(seeds)}
+        rows, cols, edges, new = [], [], [], seeds.tolist()
+        for fanout in fanouts:
+            before = len(place)
+            for node in new:
+                first, last = int(colptr[node]), int(colptr[node + 1])
+                kept = (first + torch.randperm(last - first)[: None if fanout < 0 else fanout]).tolist()
+                rows += [place.setdefault(int(row[entry]), len(place)) for entry in kept]
+                cols += [place[node]] * len(kept)
+                edges += kept
+            new = list(place)[before:]
+        return torch.tensor(rows), torch.tensor(cols), torch.tensor(list(place)), torch.tensor(edges)
+
+    monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", True)
+    monkeypatch.setattr(torch.ops, "pyg", SimpleNamespace(neighbor_sample=neighbor_sample), raising=False)
+
+
+@pytest.mark.usefixtures("_sampler")
+@pytest.mark.parametrize("with_weights", [False, True])
+def test_neighbor_loader(with_weights: bool) -> None:
+    graph = random_graph(60, 200, weighted=with_weights)
+    data = Data(x=torch.randn(60, 8), edge_index=graph.edge_index, edge_weight=graph.edge_weight, num_nodes=60)
+    exact = eamp.dirichlet_energy(data.x, graph)
+    for batch in NeighborLoader(data, num_neighbors=[-1, 2], batch_size=20):
+        seeds = slice(batch.batch_size)
+        torch.testing.assert_close(eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))[seeds], exact[batch.n_id[seeds]])
+    loader = NeighborLoader(data, num_neighbors=[3], batch_size=60)
+    batches = (batch for _ in range(150) for batch in loader)
+    energies = torch.stack([eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))[:60] for batch in batches])
+    deviation = energies.std(0) / math.sqrt(energies.size(0))
+    assert ((energies.mean(0) - exact).abs() <= 5 * deviation + 1e-5).all()
