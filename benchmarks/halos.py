@@ -39,7 +39,12 @@ def mesh(nodes: int) -> eamp.Graph:
 
 def communities(nodes: int) -> eamp.Graph:
     """Communities of a thousand nodes, nine of ten edges inside, ten edges per node."""
-    return eamp.Graph(csbm(nodes=nodes, classes=max(nodes // 1000, 2), degree=10, homophily=0.9, features=1).edge_index, nodes)
+    return eamp.Graph(
+        csbm(
+            nodes=nodes, classes=max(nodes // 1000, 2), degree=10, homophily=0.9, features=1
+        ).edge_index,
+        nodes,
+    )
 
 
 def at_random(graph: eamp.Graph, parts: int) -> torch.Tensor:
@@ -50,7 +55,9 @@ def at_random(graph: eamp.Graph, parts: int) -> torch.Tensor:
 GRAPHS: dict[str, Callable[[int], eamp.Graph]] = {"mesh": mesh, "communities": communities}
 
 
-def halos(name: str, graph: eamp.Graph, parts: int, partition: Callable[[eamp.Graph, int], torch.Tensor]) -> dict[str, Any]:
+def halos(
+    name: str, graph: eamp.Graph, parts: int, partition: Callable[[eamp.Graph, int], torch.Tensor]
+) -> dict[str, Any]:
     """One cut, measured."""
     started = time.perf_counter()
     part = partition(graph, parts)
@@ -68,7 +75,9 @@ def halos(name: str, graph: eamp.Graph, parts: int, partition: Callable[[eamp.Gr
         "largest part / mean": float(found.sizes.max() * parts / graph.num_nodes),
         "moved / nodes": found.moved / graph.num_nodes,
         "largest halo": largest,
-        "bytes per layer": {model: step_bytes(largest, [layer], 0, parts)[0] for model, layer in MODELS.items()},
+        "bytes per layer": {
+            model: step_bytes(largest, [layer], 0, parts)[0] for model, layer in MODELS.items()
+        },
     }
 
 
@@ -82,7 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
     rows = []
     for name, make in GRAPHS.items():
         graph = make(options.nodes)
-        rows += [halos(name, graph, parts, partition) for parts in options.parts for partition in (metis, at_random)]
+        rows += [
+            halos(name, graph, parts, partition)
+            for parts in options.parts
+            for partition in (metis, at_random)
+        ]
     Console().print(table(rows))
     Console().print(f"peak memory {resident_peak() / 2**30:.1f} GiB", markup=False)
     if options.output is not None:
@@ -92,12 +105,26 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> Table:
     """A row per cut; what the busiest process receives in one layer of a training step, forward and backward."""
-    shown = Table("graph", "partition", "parts", "cut edges", "rows moved / nodes", "largest halo", *(f"{m}: MB per layer" for m in MODELS))
+    shown = Table(
+        "graph",
+        "partition",
+        "parts",
+        "cut edges",
+        "rows moved / nodes",
+        "largest halo",
+        *(f"{m}: MB per layer" for m in MODELS),
+    )
     for row in rows:
         sent = (f"{size / 1e6:.2f}" for size in row["bytes per layer"].values())
         moved = f"{row['moved / nodes']:.3f}"
         shown.add_row(
-            row["graph"], row["partition"], str(row["parts"]), f"{100 * row['cut edges']:.2f} %", moved, f"{row['largest halo']:,}", *sent
+            row["graph"],
+            row["partition"],
+            str(row["parts"]),
+            f"{100 * row['cut edges']:.2f} %",
+            moved,
+            f"{row['largest halo']:,}",
+            *sent,
         )
     return shown
 

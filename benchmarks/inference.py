@@ -26,7 +26,9 @@ from benchmarks.step import random_graph
 
 WIDTH, LAYERS = 64, 3
 MODELS: dict[str, Callable[[], Module]] = {
-    "eamp's entropic GCN": lambda: eamp.nn.GCN(WIDTH, WIDTH, WIDTH, LAYERS - 1, entropy={"weight": 1.0, "temperature": 10.0}),
+    "eamp's entropic GCN": lambda: eamp.nn.GCN(
+        WIDTH, WIDTH, WIDTH, LAYERS - 1, entropy={"weight": 1.0, "temperature": 10.0}
+    ),
     "PyG's GCN, wrapped": lambda: eamp.wrap(GCN(WIDTH, WIDTH, LAYERS)),
     "PyG's GraphSAGE, wrapped": lambda: eamp.wrap(GraphSAGE(WIDTH, WIDTH, LAYERS)),
     "PyG's GAT, wrapped": lambda: eamp.wrap(GAT(WIDTH, WIDTH, LAYERS, heads=4)),
@@ -41,17 +43,29 @@ def measure(model_name: str, blocks: bool, nodes: int, edges: int) -> dict[str, 
     graph = random_graph(nodes, 2 * edges)
     adjacency = graph if model_name.startswith("eamp") else graph.edge_index
     eamp.dirichlet_energy(x, adjacency)
-    run(model, blocks, torch.randn(10, WIDTH), random_graph(10, 20).edge_index)  # compile before measuring
+    run(
+        model, blocks, torch.randn(10, WIDTH), random_graph(10, 20).edge_index
+    )  # compile before measuring
     clear = Path("/proc/self/clear_refs")
     if clear.exists():
-        clear.write_text("5")  # the peak counts from here; elsewhere making the graph may have set it higher
+        clear.write_text(
+            "5"
+        )  # the peak counts from here; elsewhere making the graph may have set it higher
     before, started = resident_peak(), time.process_time()
     out = run(model, blocks, x, adjacency)
     seconds, extra = time.process_time() - started, resident_peak() - before
-    return {"model": model_name, "blocks": blocks, "extra bytes": extra, "seconds": seconds, "sum": float(out.double().sum())}
+    return {
+        "model": model_name,
+        "blocks": blocks,
+        "extra bytes": extra,
+        "seconds": seconds,
+        "sum": float(out.double().sum()),
+    }
 
 
-def run(model: Module, blocks: bool, x: torch.Tensor, adjacency: eamp.Graph | torch.Tensor) -> torch.Tensor:
+def run(
+    model: Module, blocks: bool, x: torch.Tensor, adjacency: eamp.Graph | torch.Tensor
+) -> torch.Tensor:
     """All nodes at once, or block by block."""
     with torch.no_grad():
         out: torch.Tensor = eamp.inference(model, x, adjacency) if blocks else model(x, adjacency)
@@ -68,13 +82,26 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
     options = parser.parse_args(arguments)
     if options.measure:
         name, blocks = options.measure
-        sys.stdout.write(json.dumps(measure(name, blocks == "blocks", options.nodes, options.edges)))
+        sys.stdout.write(
+            json.dumps(measure(name, blocks == "blocks", options.nodes, options.edges))
+        )
         return []
-    command = [sys.executable, "-m", "benchmarks.inference", "--nodes", str(options.nodes), "--edges", str(options.edges), "--measure"]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.inference",
+        "--nodes",
+        str(options.nodes),
+        "--edges",
+        str(options.edges),
+        "--measure",
+    ]
     rows: list[dict[str, Any]] = []
     for name in MODELS:
         for way in ("at once", "blocks"):
-            found = subprocess.run([*command, name, way], check=True, stdout=subprocess.PIPE, text=True)
+            found = subprocess.run(
+                [*command, name, way], check=True, stdout=subprocess.PIPE, text=True
+            )
             rows.append(json.loads(found.stdout))
     Console().print(table(rows))
     if options.output is not None:
@@ -87,7 +114,9 @@ def table(rows: list[dict[str, Any]]) -> Table:
     shown = Table("model", "at once: MB", "blocks: MB", "at once: s", "blocks: s")
     for whole, blocks in zip(rows[::2], rows[1::2], strict=True):
         memory = (f"{row['extra bytes'] / 1e6:,.0f}" for row in (whole, blocks))
-        shown.add_row(whole["model"], *memory, *(f"{row['seconds']:.1f}" for row in (whole, blocks)))
+        shown.add_row(
+            whole["model"], *memory, *(f"{row['seconds']:.1f}" for row in (whole, blocks))
+        )
     return shown
 
 

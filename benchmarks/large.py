@@ -42,7 +42,9 @@ def stages(num_nodes: int, num_edges: int, features: int) -> list[dict[str, Any]
     def timed(name: str, call: Callable[[], Any]) -> Any:
         started = time.perf_counter()
         result = call()
-        found.append({"stage": name, "seconds": time.perf_counter() - started, "peak bytes": resident_peak()})
+        found.append(
+            {"stage": name, "seconds": time.perf_counter() - started, "peak bytes": resident_peak()}
+        )
         return result
 
     tiny = eamp.Graph(torch.tensor([[0, 1], [1, 0]]))
@@ -58,10 +60,22 @@ def stages(num_nodes: int, num_edges: int, features: int) -> list[dict[str, Any]
     return found
 
 
-def large(num_nodes: int = 1_000_000, num_edges: int = 5_000_000, features: int = 64) -> dict[str, Any]:
+def large(
+    num_nodes: int = 1_000_000, num_edges: int = 5_000_000, features: int = 64
+) -> dict[str, Any]:
     """The stages in a process of their own."""
-    command = [sys.executable, "-m", "benchmarks.large", "--measure", str(num_nodes), str(num_edges), str(features)]
-    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.large",
+        "--measure",
+        str(num_nodes),
+        str(num_edges),
+        str(features),
+    ]
+    found = json.loads(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    )
     beyond = max(stage["peak bytes"] for stage in found) - found[0]["peak bytes"]
     return {
         "nodes": num_nodes,
@@ -69,7 +83,8 @@ def large(num_nodes: int = 1_000_000, num_edges: int = 5_000_000, features: int 
         "features": features,
         "stages": found,
         "peak bytes": max(stage["peak bytes"] for stage in found),
-        "bytes per edge beyond features and gradient": (beyond - 2 * 4 * num_nodes * features) / num_edges,
+        "bytes per edge beyond features and gradient": (beyond - 2 * 4 * num_nodes * features)
+        / num_edges,
     }
 
 
@@ -78,7 +93,9 @@ def large_table(result: dict[str, Any]) -> Table:
     size = f"{result['nodes']:,} nodes, {result['edges']:,} undirected edges, {result['features']} features"
     table = Table("", "seconds", "peak so far, GiB", title=size)
     for stage in result["stages"]:
-        table.add_row(stage["stage"], f"{stage['seconds']:.1f}", f"{stage['peak bytes'] / 2**30:.2f}")
+        table.add_row(
+            stage["stage"], f"{stage['seconds']:.1f}", f"{stage['peak bytes'] / 2**30:.2f}"
+        )
     return table
 
 

@@ -30,13 +30,17 @@ DETACHED = {"weight": 1.0, "temperature": 10.0}
 NETWORKS: dict[str, Callable[..., Module]] = {
     "GCN": GCN,
     "entropic GCN": lambda *sizes, **options: GCN(*sizes, entropy=DETACHED, **options),
-    "entropic GCN, detach=False": lambda *sizes, **options: GCN(*sizes, entropy={**DETACHED, "detach": False}, **options),
+    "entropic GCN, detach=False": lambda *sizes, **options: GCN(
+        *sizes, entropy={**DETACHED, "detach": False}, **options
+    ),
     "GCNII": GCNII,
 }
 HOW = {False: "all kept", True: "checkpoint"}
 
 
-def memory(layers: int = 64, widths: Sequence[int] = (64, 256), rounds: int = 5) -> list[dict[str, Any]]:
+def memory(
+    layers: int = 64, widths: Sequence[int] = (64, 256), rounds: int = 5
+) -> list[dict[str, Any]]:
     """Peak bytes and seconds of a training step of every network at every width."""
     return [of_network(name, layers, width, rounds) for name in NETWORKS for width in widths]
 
@@ -50,7 +54,9 @@ def of_network(name: str, layers: int, width: int, rounds: int = 5) -> dict[str,
         "layers": layers,
         "width": width,
         "tensor bytes": {how: peak_of_tensors(step) for how, step in steps.items()},
-        "resident bytes": {how: peak_of_process(name, layers, width, checkpoint) for checkpoint, how in HOW.items()},
+        "resident bytes": {
+            how: peak_of_process(name, layers, width, checkpoint) for checkpoint, how in HOW.items()
+        },
         "time": ratios(seconds, [("checkpoint", "all kept")])["checkpoint / all kept"],
     }
 
@@ -58,7 +64,11 @@ def of_network(name: str, layers: int, width: int, rounds: int = 5) -> dict[str,
 def training_step(name: str, layers: int, width: int, checkpoint: bool) -> Callable[[], None]:
     """Forward and backward on a graph of Cora's size."""
     torch.manual_seed(0)
-    graph, x, y = random_graph(NODES, EDGES), torch.randn(NODES, width), torch.randint(0, CLASSES, (NODES,))
+    graph, x, y = (
+        random_graph(NODES, EDGES),
+        torch.randn(NODES, width),
+        torch.randint(0, CLASSES, (NODES,)),
+    )
     model = NETWORKS[name](width, width, CLASSES, layers, dropout=0.5, checkpoint=checkpoint)
 
     def step() -> None:
@@ -74,7 +84,11 @@ def peak_of_tensors(step: Callable[[], None]) -> int:
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         step()
     results = recorded.profiler.kineto_results if recorded.profiler is not None else None
-    moves = sorted((event.start_ns(), event.nbytes()) for event in (results.events() if results else ()) if event.name() == "[memory]")
+    moves = sorted(
+        (event.start_ns(), event.nbytes())
+        for event in (results.events() if results else ())
+        if event.name() == "[memory]"
+    )
     now = most = 0
     for _, size in moves:
         now += size
@@ -84,7 +98,16 @@ def peak_of_tensors(step: Callable[[], None]) -> int:
 
 def peak_of_process(name: str, layers: int, width: int, checkpoint: bool) -> int:
     """By how much the first step raises the resident memory of a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.memory", "--measure", name, str(layers), str(width), str(int(checkpoint))]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.memory",
+        "--measure",
+        name,
+        str(layers),
+        str(width),
+        str(int(checkpoint)),
+    ]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -102,9 +125,18 @@ def measure(name: str, layers: int, width: int, checkpoint: bool) -> int:
 
 def memory_table(rows: list[dict[str, Any]]) -> Table:
     """A row per network and width."""
-    table = Table("", "layers × width", *(f"{kind}, {how}, MB" for kind in ("tensors", "resident") for how in HOW.values()), "time ratio")
+    table = Table(
+        "",
+        "layers × width",
+        *(f"{kind}, {how}, MB" for kind in ("tensors", "resident") for how in HOW.values()),
+        "time ratio",
+    )
     for row in rows:
-        sizes = [f"{row[kind][how] / 1e6:.1f}" for kind in ("tensor bytes", "resident bytes") for how in HOW.values()]
+        sizes = [
+            f"{row[kind][how] / 1e6:.1f}"
+            for kind in ("tensor bytes", "resident bytes")
+            for how in HOW.values()
+        ]
         both = f"{row['time']['median']:.2f} ({row['time']['fastest']:.2f})"
         table.add_row(row["network"], f"{row['layers']} × {row['width']}", *sizes, both)
     table.title = "Memory of a training step, with and without checkpoint=True"

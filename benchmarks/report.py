@@ -38,11 +38,22 @@ def run(output: Path | None = None, quick: bool = False) -> dict[str, Any]:
         results["checkpoints"] = memory(*((8, (64,)) if quick else (64, (64, 256))))
         results["large"] = large(*((10_000, 50_000) if quick else (10_000_000, 50_000_000)))
     with console.status("growth"):
-        results["growth"] = {"neighbours near by": growth(local_graph, edges), "neighbours anywhere": growth(random_graph, edges)}
+        results["growth"] = {
+            "neighbours near by": growth(local_graph, edges),
+            "neighbours anywhere": growth(random_graph, edges),
+        }
     memory_tables = memory_table(results["checkpoints"]), large_table(results["large"])
-    for table in (step_table(results), training_table(results), growth_table(results), *memory_tables, summary(results)):
+    for table in (
+        step_table(results),
+        training_table(results),
+        growth_table(results),
+        *memory_tables,
+        summary(results),
+    ):
         console.print(table)
-    console.print(", ".join(f"{key} {value}" for key, value in results["machine"].items()), markup=False)
+    console.print(
+        ", ".join(f"{key} {value}" for key, value in results["machine"].items()), markup=False
+    )
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -61,14 +72,27 @@ def both(ratio: dict[str, float]) -> str:
 def step_table(results: dict[str, Any]) -> Table:
     """The step beside its alternatives."""
     table = Table(
-        "", *(f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features" for r in results["step"]), title="The entropy step"
+        "",
+        *(
+            f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features"
+            for r in results["step"]
+        ),
+        title="The entropy step",
     )
     for name in results["step"][0]["ratios"]:
         table.add_row(name, *(both(r["ratios"][name]) for r in results["step"]))
-    table.add_row("extra memory / size of x", *(f"{m['extra / size of x']:.2f}" for m in results["memory"]))
+    table.add_row(
+        "extra memory / size of x", *(f"{m['extra / size of x']:.2f}" for m in results["memory"])
+    )
     for name in results["step"][0]["bytes per second"]:
-        table.add_row(f"{name}, GB per second", *(f"{r['bytes per second'][name] / 1e9:.1f}" for r in results["step"]))
-    table.add_row("error of the published gradient", *(f"{100 * r['error of the published gradient']:.1f} %" for r in results["step"]))
+        table.add_row(
+            f"{name}, GB per second",
+            *(f"{r['bytes per second'][name] / 1e9:.1f}" for r in results["step"]),
+        )
+    table.add_row(
+        "error of the published gradient",
+        *(f"{100 * r['error of the published gradient']:.1f} %" for r in results["step"]),
+    )
     for name in results["step"][0]["seconds"]:
         table.add_row(f"{name}, ms", *(f"{1e3 * r['seconds'][name]:.3f}" for r in results["step"]))
     return table
@@ -77,12 +101,19 @@ def step_table(results: dict[str, Any]) -> Table:
 def training_table(results: dict[str, Any]) -> Table:
     """A training step of our networks beside PyG's."""
     table = Table(
-        "layers × width", "nodes, edges", *results["training"][0]["ratios"], "PyG's, ms", title="A training step, forward and backward"
+        "layers × width",
+        "nodes, edges",
+        *results["training"][0]["ratios"],
+        "PyG's, ms",
+        title="A training step, forward and backward",
     )
     for case in results["training"]:
         ratios = map(both, case["ratios"].values())
         table.add_row(
-            f"{case['layers']} × {case['width']}", f"{case['nodes']:,}, {case['edges']:,}", *ratios, f"{1e3 * case['seconds']['PyG']:.1f}"
+            f"{case['layers']} × {case['width']}",
+            f"{case['nodes']:,}, {case['edges']:,}",
+            *ratios,
+            f"{1e3 * case['seconds']['PyG']:.1f}",
         )
     return table
 
@@ -91,11 +122,18 @@ def growth_table(results: dict[str, Any]) -> Table:
     """How time grows with edges."""
     kinds = results["growth"]
     heads = [f"{name}: {kind}" for kind in kinds for name in GROWING]
-    table = Table("edges", *heads, title=f"Growth: nanoseconds per edge, {next(iter(kinds.values()))['features']} features")
+    table = Table(
+        "edges",
+        *heads,
+        title=f"Growth: nanoseconds per edge, {next(iter(kinds.values()))['features']} features",
+    )
     for row in zip(*(kind["points"] for kind in kinds.values()), strict=True):
         cells = (f"{1e9 * point[name] / point['edges']:.1f}" for point in row for name in GROWING)
         table.add_row(f"{row[0]['nodes'] * 10:,}", *cells)
-    table.add_row("exponent", *(f"{kind['exponents'][name]:.3f}" for kind in kinds.values() for name in GROWING))
+    table.add_row(
+        "exponent",
+        *(f"{kind['exponents'][name]:.3f}" for kind in kinds.values() for name in GROWING),
+    )
     return table
 
 
@@ -106,16 +144,30 @@ def summary(results: dict[str, Any]) -> Table:
         size = f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features"
         table.add_row(f"the step / one A @ x, {size}", both(r["ratios"]["step / A @ x"]))
     for case in results["training"]:
-        size = f"{case['layers']} × {case['width']}, {case['nodes']:,} nodes, {case['edges']:,} edges"
-        table.add_row(f"training step of our entropic GCN / PyG's plain GCN, {size}", both(case["ratios"]["entropic / PyG"]))
+        size = (
+            f"{case['layers']} × {case['width']}, {case['nodes']:,} nodes, {case['edges']:,} edges"
+        )
+        table.add_row(
+            f"training step of our entropic GCN / PyG's plain GCN, {size}",
+            both(case["ratios"]["entropic / PyG"]),
+        )
     gcnii = results["gcnii"]
     for name, ratio in gcnii["ratios"].items():
-        table.add_row(f"epoch of GCNII with dropout, {gcnii['layers']} × {gcnii['width']}, as Cora: {name}", both(ratio))
+        table.add_row(
+            f"epoch of GCNII with dropout, {gcnii['layers']} × {gcnii['width']}, as Cora: {name}",
+            both(ratio),
+        )
     order = results["order"]
-    table.add_row(f"the step on a mesh of {order['nodes']:,} nodes in random order / in the order found", both(order["ratio"]))
+    table.add_row(
+        f"the step on a mesh of {order['nodes']:,} nodes in random order / in the order found",
+        both(order["ratio"]),
+    )
     for kind, grown in results["growth"].items():
         exponents = ", ".join(f"{grown['exponents'][name]:.3f}" for name in GROWING)
         table.add_row(f"exponents in edges, {kind}: {', '.join(GROWING)}", exponents)
     big = results["large"]
-    table.add_row(f"peak memory, graph, energy and gradient, {2 * big['edges']:,} entries", f"{big['peak bytes'] / 2**30:.1f} GiB")
+    table.add_row(
+        f"peak memory, graph, energy and gradient, {2 * big['edges']:,} entries",
+        f"{big['peak bytes'] / 2**30:.1f} GiB",
+    )
     return table

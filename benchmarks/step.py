@@ -23,7 +23,11 @@ TEMPERATURE = 10.0
 def random_graph(num_nodes: int, num_edges: int, seed: int = 0) -> eamp.Graph:
     """A graph of about ``num_edges`` directed entries whose ends are drawn uniformly: no locality to exploit."""
     generator = torch.Generator().manual_seed(seed)
-    return eamp.Graph(torch.randint(0, num_nodes, (2, num_edges // 2), generator=generator), num_nodes, symmetrize=True)
+    return eamp.Graph(
+        torch.randint(0, num_nodes, (2, num_edges // 2), generator=generator),
+        num_nodes,
+        symmetrize=True,
+    )
 
 
 def local_graph(num_nodes: int, num_edges: int, reach: int = 50, seed: int = 0) -> eamp.Graph:
@@ -37,7 +41,9 @@ def local_graph(num_nodes: int, num_edges: int, reach: int = 50, seed: int = 0) 
 def edgewise_energy(x: Tensor, edge_index: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """Energies by gathering both ends of every edge and scattering the squares, and the differences gathered."""
     difference = x[edge_index[0]] - x[edge_index[1]]
-    return c / 2 * scatter(difference.square().sum(1), edge_index[0], dim_size=x.size(0)), difference
+    return c / 2 * scatter(
+        difference.square().sum(1), edge_index[0], dim_size=x.size(0)
+    ), difference
 
 
 def edgewise_step(x: Tensor, edge_index: Tensor, c: Tensor) -> Tensor:
@@ -69,7 +75,9 @@ def compare(num_nodes: int, num_edges: int, features: int, rounds: int = 15) -> 
     contenders: dict[str, Callable[[], Tensor]] = {
         "step": lambda: entropy_step(x, csr, TEMPERATURE)[0],
         "A @ x": lambda: adjacency @ x,
-        "backward": lambda: torch.autograd.grad(with_graph, tracked, upstream, retain_graph=True)[0],
+        "backward": lambda: torch.autograd.grad(with_graph, tracked, upstream, retain_graph=True)[
+            0
+        ],
         "edge-wise": lambda: edgewise_step(x, edge_index, c),
         "autograd": lambda: autograd_step(x, edge_index, c),
         "copy": lambda: copied.copy_(x),
@@ -77,19 +85,28 @@ def compare(num_nodes: int, num_edges: int, features: int, rounds: int = 15) -> 
     for other in ("edge-wise", "autograd"):  # what is compared is the same thing
         torch.testing.assert_close(contenders["step"](), contenders[other](), rtol=1e-3, atol=1e-3)
     seconds = interleaved(contenders, rounds)
-    exact, paper = (eamp.entropy_gradient(x, g, TEMPERATURE, variant=variant) for variant in ("exact", "paper"))
+    exact, paper = (
+        eamp.entropy_gradient(x, g, TEMPERATURE, variant=variant) for variant in ("exact", "paper")
+    )
     return {
         "nodes": num_nodes,
         "edges": csr.col.numel(),
         "features": features,
-        "ratios": ratios(seconds, [("edge-wise", "step"), ("autograd", "step"), ("step", "A @ x"), ("backward", "step")]),
+        "ratios": ratios(
+            seconds,
+            [("edge-wise", "step"), ("autograd", "step"), ("step", "A @ x"), ("backward", "step")],
+        ),
         "seconds": {name: median(times) for name, times in seconds.items()},
-        "bytes per second": {name: size / min(seconds[name]) for name, size in bytes_moved(g, x).items()},
+        "bytes per second": {
+            name: size / min(seconds[name]) for name, size in bytes_moved(g, x).items()
+        },
         "error of the published gradient": float((paper - exact).norm() / exact.norm()),
     }
 
 
-def reordered(num_nodes: int, num_edges: int, features: int = 64, rounds: int = 3) -> dict[str, Any]:
+def reordered(
+    num_nodes: int, num_edges: int, features: int = 64, rounds: int = 3
+) -> dict[str, Any]:
     """Time the step on a mesh whose nodes are in random order, and in the order that :func:`eamp.graph.ordering.near_order` finds."""
     torch.manual_seed(0)
     edge_index = torch.randperm(num_nodes)[local_graph(num_nodes, num_edges).edge_index]
@@ -99,11 +116,22 @@ def reordered(num_nodes: int, num_edges: int, features: int = 64, rounds: int = 
     took = time.perf_counter() - started
     if order is None:
         raise RuntimeError("no order was found in which neighbours are nearer.")
-    ordered = eamp.Graph(torch.empty_like(order).scatter_(0, order, torch.arange(num_nodes))[edge_index], num_nodes)
+    ordered = eamp.Graph(
+        torch.empty_like(order).scatter_(0, order, torch.arange(num_nodes))[edge_index], num_nodes
+    )
     graphs = {"random": shuffled, "found": ordered}
-    seconds = interleaved({name: lambda csr=g.csr: entropy_step(x, csr, TEMPERATURE) for name, g in graphs.items()}, rounds)  # type: ignore[misc]
+    seconds = interleaved(
+        {name: lambda csr=g.csr: entropy_step(x, csr, TEMPERATURE) for name, g in graphs.items()},
+        rounds,
+    )  # type: ignore[misc]
     ratio = ratios(seconds, [("random", "found")])["random / found"]
-    return {"nodes": num_nodes, "edges": num_edges, "features": features, "ratio": ratio, "seconds to find it": took}
+    return {
+        "nodes": num_nodes,
+        "edges": num_edges,
+        "features": features,
+        "ratio": ratio,
+        "seconds to find it": took,
+    }
 
 
 def bytes_moved(g: eamp.Graph, x: Tensor) -> dict[str, int]:
@@ -120,4 +148,6 @@ def csr_matrix(g: eamp.Graph) -> Tensor:
     """The adjacency as torch's own CSR matrix."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch calls its CSR matrices a beta
-        return torch.sparse_csr_tensor(g.csr.rowptr, g.csr.col, torch.ones(g.csr.col.numel()), (g.num_nodes, g.num_nodes))
+        return torch.sparse_csr_tensor(
+            g.csr.rowptr, g.csr.col, torch.ones(g.csr.col.numel()), (g.num_nodes, g.num_nodes)
+        )

@@ -13,7 +13,9 @@ Rounds = dict[str, list[float]]
 """Seconds per call of every contender, round by round."""
 
 
-def interleaved(contenders: Mapping[str, Callable[[], object]], rounds: int = 15, round_seconds: float = 0.05) -> Rounds:
+def interleaved(
+    contenders: Mapping[str, Callable[[], object]], rounds: int = 15, round_seconds: float = 0.05
+) -> Rounds:
     """Time ``contenders`` in turns, round after round."""
     repeats = {}
     for name, call in contenders.items():
@@ -29,7 +31,8 @@ def interleaved(contenders: Mapping[str, Callable[[], object]], rounds: int = 15
 
 def ratios(seconds: Rounds, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, float]]:
     """For every pair of contenders the ratio of their times: the median of the ratios within a round, which is what a user sees, and the
-    ratio of their fastest rounds, which are the least disturbed by others and by page faults."""
+    ratio of their fastest rounds, which are the least disturbed by others and by page faults.
+    """
     return {
         f"{a} / {b}": {
             "median": median(x / y for x, y in zip(seconds[a], seconds[b], strict=True)),
@@ -65,6 +68,9 @@ def machine() -> dict[str, str | int]:
 def processor() -> str:
     try:
         with open("/proc/cpuinfo") as lines:
-            return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+            return next(
+                (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+                platform.processor(),
+            )
     except OSError:
         return platform.processor()

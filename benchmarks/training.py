@@ -44,7 +44,9 @@ class PyGGCNII(Module):
     def __init__(self, features: int, width: int, layers: int, dropout: float) -> None:
         super().__init__()
         self.encoder, self.decoder = Linear(features, width), Linear(width, CLASSES)
-        self.convs = ModuleList(GCN2Conv(width, alpha=0.1, theta=0.5, layer=layer + 1) for layer in range(layers))
+        self.convs = ModuleList(
+            GCN2Conv(width, alpha=0.1, theta=0.5, layer=layer + 1) for layer in range(layers)
+        )
         self.dropout = dropout
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
@@ -61,13 +63,26 @@ def gcnii_epoch(layers: int = 64, width: int = 64, rounds: int = 9) -> dict[str,
     nodes, features, dropout = 2708, 1433, 0.6
     g, y = random_graph(nodes, 10556), torch.randint(0, CLASSES, (nodes,))
     x = (torch.rand(nodes, features) < 0.0127).float()  # words of a text: one in eighty
-    entropy = {"weight": {"schedule": "gain", "of": 0.3}, "temperature": 100.0, "normalization": "sym", "scale_free": True}
+    entropy = {
+        "weight": {"schedule": "gain", "of": 0.3},
+        "temperature": 100.0,
+        "normalization": "sym",
+        "scale_free": True,
+    }
     networks: dict[str, tuple[Module, Any, Tensor]] = {
         "PyG": (PyGGCNII(features, width, layers, dropout), g.edge_index, x),
         "ours": (GCNII(features, width, CLASSES, layers, dropout=dropout), g, sparse_features(x)),
-        "entropic": (GCNII(features, width, CLASSES, layers, dropout=dropout, entropy=entropy), g, sparse_features(x)),
+        "entropic": (
+            GCNII(features, width, CLASSES, layers, dropout=dropout, entropy=entropy),
+            g,
+            sparse_features(x),
+        ),
     }
-    seconds = interleaved({name: epoch(model, adjacency, x, y) for name, (model, adjacency, x) in networks.items()}, rounds, 0.2)
+    seconds = interleaved(
+        {name: epoch(model, adjacency, x, y) for name, (model, adjacency, x) in networks.items()},
+        rounds,
+        0.2,
+    )
     return {
         "layers": layers,
         "width": width,
@@ -92,7 +107,9 @@ def epoch(model: Module, adjacency: Any, x: Tensor, y: Tensor) -> Callable[[], N
     return run
 
 
-def training_step(layers: int, width: int, nodes: int, edges: int, rounds: int = 15) -> dict[str, Any]:
+def training_step(
+    layers: int, width: int, nodes: int, edges: int, rounds: int = 15
+) -> dict[str, Any]:
     """Time forward and backward of a PyG stack, of our GCN, and of it with the entropy step, all with the same shapes."""
     torch.manual_seed(0)
     g, x = random_graph(nodes, edges), torch.randn(nodes, width)
@@ -102,9 +119,14 @@ def training_step(layers: int, width: int, nodes: int, edges: int, rounds: int =
         "PyG": (PyGStack(width, layers), g.edge_index),
         "ours": (GCN(width, width, CLASSES, layers), g),
         "entropic": (GCN(width, width, CLASSES, layers, entropy=detached), g),
-        "differentiated": (GCN(width, width, CLASSES, layers, entropy={**detached, "detach": False}), g),
+        "differentiated": (
+            GCN(width, width, CLASSES, layers, entropy={**detached, "detach": False}),
+            g,
+        ),
     }
-    seconds = interleaved({name: stepper(*pair, x, y) for name, pair in networks.items()}, rounds, 0.2)
+    seconds = interleaved(
+        {name: stepper(*pair, x, y) for name, pair in networks.items()}, rounds, 0.2
+    )
     pairs = [("ours", "PyG"), ("entropic", "ours"), ("entropic", "PyG"), ("differentiated", "PyG")]
     return {
         "layers": layers,

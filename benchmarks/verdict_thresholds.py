@@ -46,7 +46,9 @@ def train(model: Module, data: Data, epochs: int) -> float:
     for _ in range(epochs):
         model.train()
         optimizer.zero_grad()
-        cross_entropy(model(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask]).backward()
+        cross_entropy(
+            model(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask]
+        ).backward()
         optimizer.step()
     model.eval()
     with torch.no_grad():
@@ -60,7 +62,10 @@ def line(name: str, model: Module, data: Data, accuracy: float) -> str:
     table = diagnosis.table
     energy, norm = smoothness(table), table["norm"] / table["norm"].iloc[0]
     share = table["effective_rank"] / np.minimum(table["nodes"], table["width"])
-    verdict = ", ".join(f"{finding.kind} from {finding.layer}" for finding in diagnosis.findings) or "healthy"
+    verdict = (
+        ", ".join(f"{finding.kind} from {finding.layer}" for finding in diagnosis.findings)
+        or "healthy"
+    )
     fall = np.nanmin(energy) / energy[0]
     rank = share.min() / share.iloc[0]
     return f"{name:30} {accuracy:5.3f} {np.nanmin(energy):9.1e} {fall:8.3f} {norm.min():9.1e} {norm.max():9.1e} {rank:7.2f}  {verdict}"
@@ -69,12 +74,19 @@ def line(name: str, model: Module, data: Data, accuracy: float) -> str:
 def main(name: str, folder: str | None = None) -> None:
     """Train and diagnose every model."""
     data = NormalizeFeatures()(eamp.data.load(name, folder=folder))
-    print(f"{'':30} {'test':>5} {'energy':>9} {'of first':>8} {'norm min':>9} {'norm max':>9} {'rank':>7}  verdict")
+    print(
+        f"{'':30} {'test':>5} {'energy':>9} {'of first':>8} {'norm min':>9} {'norm max':>9} {'rank':>7}  verdict"
+    )
     for label, make in MODELS.items():
         for epochs in (0, 100):
             torch.manual_seed(0)
             model = make(data.num_features, data.num_classes)
-            print(line(f"{label}{'' if epochs else ', raw'}", model, data, train(model, data, epochs)), flush=True)
+            print(
+                line(
+                    f"{label}{'' if epochs else ', raw'}", model, data, train(model, data, epochs)
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,12 @@ def main(folder: Path | None) -> None:
     # 1. One call: the verdict in words, and the numbers behind it.
     diagnosis = report(make_model(), data, folder)
     print(f"\nThe verdict as values: kind = {diagnosis.kind!r}, layer = {diagnosis.layer}")
-    print(diagnosis.table[["layer", "relative_energy", "norm", "effective_rank"]].iloc[::8].to_string(index=False), "\n")
+    print(
+        diagnosis.table[["layer", "relative_energy", "norm", "effective_rank"]]
+        .iloc[::8]
+        .to_string(index=False),
+        "\n",
+    )
 
     # 2. Follow its first advice, and look again.
     cured = eamp.wrap(make_model(), weight=3.1, temperature=0.037, detach=False)
@@ -37,10 +42,18 @@ def main(folder: Path | None) -> None:
 
     # 3. Watch training from inside: energies and gradients of every layer, in every step.
     optimizer = torch.optim.Adam(cured.parameters(), lr=1e-3)
-    with eamp.probe(cured, ["energy", "relative_energy", "norm", "group_distance_ratio"], labels=data.y, gradients=True, history=True) as p:
+    with eamp.probe(
+        cured,
+        ["energy", "relative_energy", "norm", "group_distance_ratio"],
+        labels=data.y,
+        gradients=True,
+        history=True,
+    ) as p:
         for _ in range(20):
             optimizer.zero_grad()
-            loss = cross_entropy(cured(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask])
+            loss = cross_entropy(
+                cured(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask]
+            )
             loss.backward()
             optimizer.step()
     print(p)

@@ -42,13 +42,19 @@ def energies(options: dict[str, float] | None) -> list[float]:
 
 def main() -> None:
     """Measure, print, draw."""
-    parser = argparse.ArgumentParser(description="Energy after every layer of a 64-layer GCN, with and without the entropy step.")
+    parser = argparse.ArgumentParser(
+        description="Energy after every layer of a 64-layer GCN, with and without the entropy step."
+    )
     parser.add_argument("--output", type=Path, default=Path("out"))
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
 
     columns = {name: energies(options) for name, options in SETTINGS.items()}
-    table = Table("layer", *columns, title=f"Mean Dirichlet energy on a 10 × 10 grid, {DEPTH} untrained layers of width {WIDTH}")
+    table = Table(
+        "layer",
+        *columns,
+        title=f"Mean Dirichlet energy on a 10 × 10 grid, {DEPTH} untrained layers of width {WIDTH}",
+    )
     for layer in (1, 2, 4, 8, 16, 32, 48, 64):
         table.add_row(str(layer), *(f"{values[layer - 1]:.2g}" for values in columns.values()))
     console = Console()
@@ -59,14 +65,34 @@ def main() -> None:
         "energy to any depth (here at the layer's output; behind the ReLU it is T). The paper's λ = 1, T = 10 lies below."
     )
 
-    rows = pd.DataFrame(columns).assign(layer=range(1, DEPTH + 1)).melt("layer", var_name="network", value_name="energy")
+    rows = (
+        pd.DataFrame(columns)
+        .assign(layer=range(1, DEPTH + 1))
+        .melt("layer", var_name="network", value_name="energy")
+    )
     chart = (
-        alt.Chart(rows[rows["energy"] > 0], width=560, height=320, title="Energy after every layer (10 × 10 grid, untrained)")
+        alt.Chart(
+            rows[rows["energy"] > 0],
+            width=560,
+            height=320,
+            title="Energy after every layer (10 × 10 grid, untrained)",
+        )
         .mark_line(strokeWidth=2.5)
         .encode(
             x=alt.X("layer:Q", title="layer", scale=alt.Scale(domain=[1, DEPTH], nice=False)),
-            y=alt.Y("energy:Q", title="mean Dirichlet energy", scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e", tickCount=8)),
-            color=alt.Color("network:N", title=None, sort=list(SETTINGS), scale=alt.Scale(range=COLOURS), legend=alt.Legend(orient="top")),
+            y=alt.Y(
+                "energy:Q",
+                title="mean Dirichlet energy",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(format=".0e", tickCount=8),
+            ),
+            color=alt.Color(
+                "network:N",
+                title=None,
+                sort=list(SETTINGS),
+                scale=alt.Scale(range=COLOURS),
+                legend=alt.Legend(orient="top"),
+            ),
             tooltip=["network", "layer", alt.Tooltip("energy:Q", format=".3g")],
         )
     )

@@ -38,7 +38,9 @@ from eamp.training import Epoch, train
 
 EPOCHS = (0, 10, 100)  # of training, after which the layers are measured
 COLOURS = ("#7c8593", "#d55e00", "#2b7bba")
-FLOOR = 1e-24  # lines of a logarithmic chart end below, lest the vanished leave no room for the rest
+FLOOR = (
+    1e-24  # lines of a logarithmic chart end below, lest the vanished leave no room for the rest
+)
 COLUMNS = ["network", "epoch", "layer", "measure", "value"]
 
 
@@ -55,13 +57,27 @@ def networks(data: str, depth: int, epochs: int) -> list[Cell]:
     gcnii = {"weights": "mapping", "initial_residual": 0.1}
     return [
         plain,
-        replace(plain, name="GCN, lr .001, no decay", changes={**changes, "learning_rate": 1e-3, "weight_decay": 0.0}),
+        replace(
+            plain,
+            name="GCN, lr .001, no decay",
+            changes={**changes, "learning_rate": 1e-3, "weight_decay": 0.0},
+        ),
         replace(plain, name="GCN + step, λ = 1, T = 10", entropy=as_published),
         replace(deep, name="Glorot", options={"weights": "glorot", **bare}),
         replace(deep, name="Orthogonal", options={"weights": "orthogonal", **bare}),
         replace(deep, name="Identity", options={"weights": "identity", **bare}),
-        replace(deep, name="Identity + step, g = .9", options={"weights": "identity", **bare}, entropy=step(0.9)),
-        replace(deep, name="Identity + step, differentiated", options={"weights": "identity", **bare}, entropy=step(0.9, detach=False)),
+        replace(
+            deep,
+            name="Identity + step, g = .9",
+            options={"weights": "identity", **bare},
+            entropy=step(0.9),
+        ),
+        replace(
+            deep,
+            name="Identity + step, differentiated",
+            options={"weights": "identity", **bare},
+            entropy=step(0.9, detach=False),
+        ),
         replace(deep, name="GCNII", options=gcnii),
         replace(deep, name="GCNII + step, g = .3", options=gcnii, entropy=step(0.3)),
     ]
@@ -70,7 +86,13 @@ def networks(data: str, depth: int, epochs: int) -> list[Cell]:
 def step(gain: float, detach: bool = True) -> dict[str, Any]:
     """An entropy step that undoes the share ``gain`` of the smoothing of every node whose energy is far below T."""
     weight = {"schedule": "gain", "of": gain}
-    return {"weight": weight, "temperature": 1.0, "normalization": "sym", "scale_free": True, "detach": detach}
+    return {
+        "weight": weight,
+        "temperature": 1.0,
+        "normalization": "sym",
+        "scale_free": True,
+        "detach": detach,
+    }
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
@@ -111,10 +133,16 @@ def measured(model: Module, data: Data, cell: Cell) -> Iterator[tuple[int, str, 
         logits = model(data.x, eamp.Graph(data.edge_index, data.num_nodes))
         cross_entropy(logits[data.train_mask], data.y[data.train_mask]).backward()
     for row, name in zip(probe.rows, layers, strict=True):
-        gradients = [parameter.grad for parameter in model.get_submodule(name).parameters() if parameter.grad is not None]
+        gradients = [
+            parameter.grad
+            for parameter in model.get_submodule(name).parameters()
+            if parameter.grad is not None
+        ]
         values = {measure: row[measure] for measure in (*MEASURES, "gradient")}
         # In float64: squares of what has vanished are nothing in float32.
-        values["weight_gradient"] = float(get_total_norm([gradient.double() for gradient in gradients]))
+        values["weight_gradient"] = float(
+            get_total_norm([gradient.double() for gradient in gradients])
+        )
         yield from ((row["layer"], measure, value) for measure, value in values.items())
 
 
@@ -174,17 +202,30 @@ def chart(table: pd.DataFrame, measure: str) -> Figure:
     """A panel per network, all on the same axes; a line per epoch."""
     part = finite(table[table["measure"] == measure], "value")
     part = part.assign(name=part["epoch"].map(when))
-    legend = {when(epoch): Look(colour, "stroke", (1, 0), True) for epoch, colour in zip(sorted(set(table["epoch"])), COLOURS, strict=True)}
-    colour = alt.Color("name:N", scale=alt.Scale(domain=list(legend), range=[look.colour for look in legend.values()]))
+    legend = {
+        when(epoch): Look(colour, "stroke", (1, 0), True)
+        for epoch, colour in zip(sorted(set(table["epoch"])), COLOURS, strict=True)
+    }
+    colour = alt.Color(
+        "name:N",
+        scale=alt.Scale(domain=list(legend), range=[look.colour for look in legend.values()]),
+    )
     if logarithmic(part["value"]):
         part = part[part["value"] > FLOOR]
         y = Decades(part["value"].tolist()).axis("value", "")
     else:
         y = alt.Y("value:Q", title="", scale=alt.Scale(domain=[0, part["value"].max()], nice=True))
-    x = alt.X("layer:Q", title="layer", scale=alt.Scale(domain=[1, int(table["layer"].max())], nice=False), axis=alt.Axis(tickMinStep=1))
+    x = alt.X(
+        "layer:Q",
+        title="layer",
+        scale=alt.Scale(domain=[1, int(table["layer"].max())], nice=False),
+        axis=alt.Axis(tickMinStep=1),
+    )
     panels = []
     for name in dict.fromkeys(table["network"]):
-        lines = alt.Chart(part[part["network"] == name][["layer", "value", "name"]]).mark_line(strokeWidth=2, clip=True)
+        lines = alt.Chart(part[part["network"] == name][["layer", "value", "name"]]).mark_line(
+            strokeWidth=2, clip=True
+        )
         panels.append(Panel(name, lines.encode(x=x, y=y, color=colour), width=190, height=170))
     return Figure(measure, TITLES[measure], "", tuple(panels), legend, columns=5)
 
@@ -202,9 +243,17 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("out/u_curve"))
     parser.add_argument("--data", default="cora")
     parser.add_argument("--depth", type=int, default=64)
-    parser.add_argument("--quick", action="store_true", help="five layers and four epochs on a small generated graph")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="five layers and four epochs on a small generated graph",
+    )
     given = parser.parse_args()
-    data, depth, epochs = ("csbm:nodes=60,features=8", 5, (0, 2, 4)) if given.quick else (given.data, given.depth, EPOCHS)
+    data, depth, epochs = (
+        ("csbm:nodes=60,features=8", 5, (0, 2, 4))
+        if given.quick
+        else (given.data, given.depth, EPOCHS)
+    )
     given.output.mkdir(parents=True, exist_ok=True)
 
     cells = networks(data, depth, epochs[-1])

@@ -4,7 +4,9 @@ import pytest
 import torch
 from hypothesis import settings
 
-settings.register_profile("eamp", deadline=None, max_examples=40, derandomize=True)  # compiling a kernel takes seconds, once
+settings.register_profile(
+    "eamp", deadline=None, max_examples=40, derandomize=True
+)  # compiling a kernel takes seconds, once
 settings.load_profile("eamp")
 
 

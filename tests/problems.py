@@ -25,19 +25,39 @@ def undirected(*pairs: tuple[int, int]) -> Tensor:
 
 PROBLEMS = {
     # C = 1, 1/√2, 1; squared differences 1 and 4.
-    "path": Problem(undirected((0, 1), (1, 2)), torch.tensor([[0.0], [1.0], [3.0]]), [0.5, 5 / (2 * math.sqrt(2)), 2.0]),
+    "path": Problem(
+        undirected((0, 1), (1, 2)),
+        torch.tensor([[0.0], [1.0], [3.0]]),
+        [0.5, 5 / (2 * math.sqrt(2)), 2.0],
+    ),
     # Centre: C = 1/√3 and three differences of 1; leaves: C = 1.
-    "star": Problem(undirected((0, 1), (0, 2), (0, 3)), torch.tensor([[0.0], [1.0], [1.0], [-1.0]]), [math.sqrt(3) / 2, 0.5, 0.5, 0.5]),
+    "star": Problem(
+        undirected((0, 1), (0, 2), (0, 3)),
+        torch.tensor([[0.0], [1.0], [1.0], [-1.0]]),
+        [math.sqrt(3) / 2, 0.5, 0.5, 0.5],
+    ),
     # F = 2 and k = 2: C = 1/2. Squared sides 1, 1, 2.
-    "complete": Problem(undirected((0, 1), (0, 2), (1, 2)), torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), [0.5, 0.75, 0.75]),
-    "two components": Problem(undirected((0, 1), (2, 3)), torch.tensor([[0.0], [2.0], [5.0], [5.0]]), [2.0, 2.0, 0.0, 0.0]),
-    "isolated node": Problem(undirected((0, 1)), torch.tensor([[0.0], [2.0], [7.0]]), [2.0, 2.0, 0.0]),
-    "no edges": Problem(torch.empty(2, 0, dtype=torch.int64), torch.tensor([[1.0], [2.0]]), [0.0, 0.0]),
+    "complete": Problem(
+        undirected((0, 1), (0, 2), (1, 2)),
+        torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
+        [0.5, 0.75, 0.75],
+    ),
+    "two components": Problem(
+        undirected((0, 1), (2, 3)), torch.tensor([[0.0], [2.0], [5.0], [5.0]]), [2.0, 2.0, 0.0, 0.0]
+    ),
+    "isolated node": Problem(
+        undirected((0, 1)), torch.tensor([[0.0], [2.0], [7.0]]), [2.0, 2.0, 0.0]
+    ),
+    "no edges": Problem(
+        torch.empty(2, 0, dtype=torch.int64), torch.tensor([[1.0], [2.0]]), [0.0, 0.0]
+    ),
 }
 
 
 @st.composite
-def graphs(draw: Any, weighted: bool | None = None, min_nodes: int = 1, max_nodes: int = 8) -> eamp.Graph:
+def graphs(
+    draw: Any, weighted: bool | None = None, min_nodes: int = 1, max_nodes: int = 8
+) -> eamp.Graph:
     """A random undirected graph, perhaps weighted, perhaps with isolated nodes."""
     n = draw(st.integers(min_nodes, max_nodes))
     pairs = [(i, j) for i in range(n) for j in range(i)]
@@ -45,22 +65,34 @@ def graphs(draw: Any, weighted: bool | None = None, min_nodes: int = 1, max_node
     edge_index = undirected(*chosen)
     weight = None
     if draw(st.booleans()) if weighted is None else weighted:
-        half = torch.tensor(draw(st.lists(st.floats(0.1, 3.0), min_size=len(chosen), max_size=len(chosen))), dtype=torch.float64)
+        half = torch.tensor(
+            draw(st.lists(st.floats(0.1, 3.0), min_size=len(chosen), max_size=len(chosen))),
+            dtype=torch.float64,
+        )
         weight = torch.cat([half, half])
     return eamp.Graph(edge_index, n, edge_weight=weight)
 
 
 @st.composite
-def problems(draw: Any, weighted: bool | None = None, min_nodes: int = 1) -> tuple[Tensor, eamp.Graph]:
+def problems(
+    draw: Any, weighted: bool | None = None, min_nodes: int = 1
+) -> tuple[Tensor, eamp.Graph]:
     """Random float64 features on a random graph."""
     graph = draw(graphs(weighted=weighted, min_nodes=min_nodes))
     features = draw(st.integers(1, 4))
     seed = draw(st.integers(0, 2**31))
-    x = torch.randn(graph.num_nodes, features, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    x = torch.randn(
+        graph.num_nodes,
+        features,
+        dtype=torch.float64,
+        generator=torch.Generator().manual_seed(seed),
+    )
     return x, graph
 
 
-def random_graph(num_nodes: int, num_edges: int, seed: int = 0, weighted: bool = False) -> eamp.Graph:
+def random_graph(
+    num_nodes: int, num_edges: int, seed: int = 0, weighted: bool = False
+) -> eamp.Graph:
     """About ``num_edges`` undirected edges, drawn uniformly."""
     generator = torch.Generator().manual_seed(seed)
     edges = torch.randint(0, num_nodes, (2, num_edges), generator=generator)
@@ -70,4 +102,6 @@ def random_graph(num_nodes: int, num_edges: int, seed: int = 0, weighted: bool =
 
 def irregular_graph() -> eamp.Graph:
     """A star with a tail and a triangle: degrees from 1 to 5, and an isolated node."""
-    return eamp.Graph(undirected((0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 6), (6, 7), (7, 8), (6, 8)), 10)
+    return eamp.Graph(
+        undirected((0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 6), (6, 7), (7, 8), (6, 8)), 10
+    )

@@ -27,7 +27,11 @@ def test_the_gradient_on_a_path_worked_out_by_hand() -> None:
     path = PROBLEMS["path"]
     c = [1.0, 1 / math.sqrt(2), 1.0]
     q = [c[i] * math.exp(-path.energy[i]) * (1 - path.energy[i]) for i in range(3)]
-    expected = [(q[0] + q[1]) * (0 - 1), (q[1] + q[0]) * (1 - 0) + (q[1] + q[2]) * (1 - 3), (q[2] + q[1]) * (3 - 1)]
+    expected = [
+        (q[0] + q[1]) * (0 - 1),
+        (q[1] + q[0]) * (1 - 0) + (q[1] + q[2]) * (1 - 3),
+        (q[2] + q[1]) * (3 - 1),
+    ]
     gradient = eamp.entropy_gradient(path.x, path.edge_index, temperature=1.0)
     torch.testing.assert_close(gradient.squeeze(1), torch.tensor(expected))
 
@@ -40,9 +44,13 @@ def test_the_gradient_is_autograd_of_the_reference_entropy(
     x, g = problem
     x.requires_grad_()
     entropy = reference.entropy(reference.dirichlet_energy(x, g.csr), temperature, normalize)
-    (expected,) = torch.autograd.grad(entropy + 0 * x.sum(), x)  # without edges the entropy does not know x
+    (expected,) = torch.autograd.grad(
+        entropy + 0 * x.sum(), x
+    )  # without edges the entropy does not know x
     with eamp.backend(backend):
-        torch.testing.assert_close(eamp.entropy(x, g, temperature, normalize=normalize), entropy, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(
+            eamp.entropy(x, g, temperature, normalize=normalize), entropy, rtol=1e-9, atol=1e-9
+        )
         gradient = eamp.entropy_gradient(x, g, temperature, normalize=normalize)
     torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-9)
     literal = reference.entropy_gradient(x, g.csr, temperature, normalize=normalize)
@@ -57,13 +65,17 @@ def test_the_papers_formula_is_kept_as_published(
     x, g = problem
     with eamp.backend(backend):
         gradient = eamp.entropy_gradient(x, g, temperature, variant="paper", normalize=normalize)
-    expected = reference.entropy_gradient(x, g.csr, temperature, variant="paper", normalize=normalize)
+    expected = reference.entropy_gradient(
+        x, g.csr, temperature, variant="paper", normalize=normalize
+    )
     torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_papers_formula_is_wrong_on_irregular_graphs_only() -> None:
     x = torch.randn(10, 4)
-    exact, paper = (eamp.entropy_gradient(x, irregular_graph(), 1.0, variant=v) for v in ("exact", "paper"))
+    exact, paper = (
+        eamp.entropy_gradient(x, irregular_graph(), 1.0, variant=v) for v in ("exact", "paper")
+    )
     assert (exact - paper).norm() > 0.05 * exact.norm()
     ring = eamp.Graph(undirected(*((i, (i + 1) % 10) for i in range(10))))
     exact, paper = (eamp.entropy_gradient(x, ring, 1.0, variant=v) for v in ("exact", "paper"))
@@ -77,13 +89,18 @@ def test_boltzmann_weights_are_exponentials_and_sum_to_one_when_normalised(
     x, g = problem
     energy = eamp.dirichlet_energy(x, g)
     torch.testing.assert_close(eamp.boltzmann(x, g, temperature), torch.exp(-energy / temperature))
-    torch.testing.assert_close(eamp.boltzmann(x, g, temperature, normalize=True).sum(), torch.tensor(1.0, dtype=torch.float64))
+    torch.testing.assert_close(
+        eamp.boltzmann(x, g, temperature, normalize=True).sum(),
+        torch.tensor(1.0, dtype=torch.float64),
+    )
 
 
 def test_the_summand_of_a_node_is_largest_where_its_energy_is_the_temperature() -> None:
     edge_index = undirected((0, 1))
     distances = torch.linspace(0.1, 4, 200)
-    entropies = torch.stack([eamp.entropy(torch.tensor([[0.0], [d]]), edge_index, temperature=2.0) for d in distances])
+    entropies = torch.stack(
+        [eamp.entropy(torch.tensor([[0.0], [d]]), edge_index, temperature=2.0) for d in distances]
+    )
     energy = distances[int(entropies.argmax())] ** 2 / 2
     assert float(energy) == pytest.approx(2.0, abs=0.05)
     assert float(entropies.max()) == pytest.approx(2 / math.e, abs=1e-3)
@@ -93,13 +110,20 @@ def test_the_summand_of_a_node_is_largest_where_its_energy_is_the_temperature() 
 
 
 @given(problem=problems(), seed=st.integers(0, 1000), normalize=st.booleans())
-def test_permuting_nodes_permutes_everything(problem: tuple[torch.Tensor, eamp.Graph], seed: int, normalize: bool) -> None:
+def test_permuting_nodes_permutes_everything(
+    problem: tuple[torch.Tensor, eamp.Graph], seed: int, normalize: bool
+) -> None:
     x, g = problem
     order = torch.randperm(g.num_nodes, generator=torch.Generator().manual_seed(seed))
-    permuted = eamp.Graph(torch.argsort(order)[g.edge_index], g.num_nodes, edge_weight=g.edge_weight)
-    torch.testing.assert_close(eamp.dirichlet_energy(x[order], permuted), eamp.dirichlet_energy(x, g)[order])
+    permuted = eamp.Graph(
+        torch.argsort(order)[g.edge_index], g.num_nodes, edge_weight=g.edge_weight
+    )
     torch.testing.assert_close(
-        eamp.entropy_gradient(x[order], permuted, 1.0, normalize=normalize), eamp.entropy_gradient(x, g, 1.0, normalize=normalize)[order]
+        eamp.dirichlet_energy(x[order], permuted), eamp.dirichlet_energy(x, g)[order]
+    )
+    torch.testing.assert_close(
+        eamp.entropy_gradient(x[order], permuted, 1.0, normalize=normalize),
+        eamp.entropy_gradient(x, g, 1.0, normalize=normalize)[order],
     )
 
 
@@ -109,14 +133,20 @@ def test_energy_is_unchanged_by_translation_and_rotation_and_the_gradient_rotate
 ) -> None:
     x, g = problem
     generator = torch.Generator().manual_seed(seed)
-    rotation, _ = torch.linalg.qr(torch.randn(x.size(1), x.size(1), dtype=x.dtype, generator=generator))
+    rotation, _ = torch.linalg.qr(
+        torch.randn(x.size(1), x.size(1), dtype=x.dtype, generator=generator)
+    )
     moved = x @ rotation + torch.randn(x.size(1), dtype=x.dtype, generator=generator)
     torch.testing.assert_close(eamp.dirichlet_energy(moved, g), eamp.dirichlet_energy(x, g))
-    torch.testing.assert_close(eamp.entropy_gradient(moved, g, 1.0), eamp.entropy_gradient(x, g, 1.0) @ rotation)
+    torch.testing.assert_close(
+        eamp.entropy_gradient(moved, g, 1.0), eamp.entropy_gradient(x, g, 1.0) @ rotation
+    )
 
 
 @given(problem=problems())
-def test_constant_embeddings_and_isolated_nodes_give_exactly_zero(problem: tuple[torch.Tensor, eamp.Graph]) -> None:
+def test_constant_embeddings_and_isolated_nodes_give_exactly_zero(
+    problem: tuple[torch.Tensor, eamp.Graph],
+) -> None:
     x, g = problem
     for backend in BACKENDS:
         with eamp.backend(backend):
@@ -135,15 +165,24 @@ def test_one_small_ascent_step_never_lowers_the_entropy(
 ) -> None:
     x, g = problem
     before = eamp.entropy(x, g, temperature, normalize=normalize)
-    after = eamp.entropy(x + 1e-4 * eamp.entropy_gradient(x, g, temperature, normalize=normalize), g, temperature, normalize=normalize)
+    after = eamp.entropy(
+        x + 1e-4 * eamp.entropy_gradient(x, g, temperature, normalize=normalize),
+        g,
+        temperature,
+        normalize=normalize,
+    )
     assert after >= before - 1e-12
 
 
 @given(problem=problems())
-def test_scaling_features_and_temperature_together_changes_nothing_but_the_scale(problem: tuple[torch.Tensor, eamp.Graph]) -> None:
+def test_scaling_features_and_temperature_together_changes_nothing_but_the_scale(
+    problem: tuple[torch.Tensor, eamp.Graph],
+) -> None:
     x, g = problem
     torch.testing.assert_close(eamp.entropy(3 * x, g, 9.0), eamp.entropy(x, g, 1.0))
-    torch.testing.assert_close(eamp.entropy_gradient(3 * x, g, 9.0), eamp.entropy_gradient(x, g, 1.0) / 3)
+    torch.testing.assert_close(
+        eamp.entropy_gradient(3 * x, g, 9.0), eamp.entropy_gradient(x, g, 1.0) / 3
+    )
 
 
 # --- Derivatives ------------------------------------------------------------------------------------------------------
@@ -175,12 +214,16 @@ def test_the_gradient_can_be_differentiated_in_features_and_temperature(
 
 
 @given(problem=problems())
-def test_the_hessian_vector_product_is_the_formula(problem: tuple[torch.Tensor, eamp.Graph]) -> None:
+def test_the_hessian_vector_product_is_the_formula(
+    problem: tuple[torch.Tensor, eamp.Graph],
+) -> None:
     x, g = problem
     v = torch.randn_like(x)
     x.requires_grad_()
     (product,) = torch.autograd.grad(2.0 * eamp.entropy_gradient(x, g, 2.0), x, v)
-    torch.testing.assert_close(product, reference.hessian_vector(x.detach(), v, g.csr, 2.0), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(
+        product, reference.hessian_vector(x.detach(), v, g.csr, 2.0), rtol=1e-9, atol=1e-9
+    )
 
 
 # --- Precision --------------------------------------------------------------------------------------------------------
@@ -210,13 +253,26 @@ def test_energies_survive_collapse(backend: str, spread: float) -> None:
         step = eamp.entropy_gradient(x, g, 1.0)
     assert (energy >= 0).all()
     assert ((energy.double() - exact).abs() <= 1e-3 * exact).all()
-    torch.testing.assert_close(step.double(), eamp.entropy_gradient(x.double(), g, 1.0), rtol=1e-3, atol=1e-3 * spread)
+    torch.testing.assert_close(
+        step.double(), eamp.entropy_gradient(x.double(), g, 1.0), rtol=1e-3, atol=1e-3 * spread
+    )
 
 
 @pytest.mark.parametrize("backend", ["numba", "torch"])
 def test_energies_survive_collapse_onto_several_distant_points(backend: str) -> None:
-    g = eamp.Graph(undirected(*((i, j) for block in (0, 20) for i in range(block, block + 20) for j in range(block, i))))
-    x = torch.cat([torch.full((20, 8), -50.0), torch.full((20, 8), 50.0)]) + 1e-3 * torch.randn(40, 8)
+    g = eamp.Graph(
+        undirected(
+            *(
+                (i, j)
+                for block in (0, 20)
+                for i in range(block, block + 20)
+                for j in range(block, i)
+            )
+        )
+    )
+    x = torch.cat([torch.full((20, 8), -50.0), torch.full((20, 8), 50.0)]) + 1e-3 * torch.randn(
+        40, 8
+    )
     exact = eamp.dirichlet_energy(x.double(), g)
     with eamp.backend(backend):
         energy = eamp.dirichlet_energy(x, g)
@@ -244,7 +300,11 @@ def test_energies_far_above_the_temperature_give_zeros_not_nans() -> None:
 
 def test_nan_features_stay_nan() -> None:
     x = torch.tensor([[0.0], [float("nan")], [1.0]])
-    assert torch.isnan(eamp.dirichlet_energy(x, PROBLEMS["path"].edge_index)).tolist() == [True, True, True]
+    assert torch.isnan(eamp.dirichlet_energy(x, PROBLEMS["path"].edge_index)).tolist() == [
+        True,
+        True,
+        True,
+    ]
 
 
 # --- Batches, layouts and errors --------------------------------------------------------------------------------------
@@ -254,9 +314,16 @@ def test_nan_features_stay_nan() -> None:
 def test_a_batch_of_copies_is_every_copy_alone(normalize: bool) -> None:
     g = irregular_graph()
     x, n = torch.randn(10, 3, dtype=torch.float64), g.num_nodes
-    batch = eamp.Graph(torch.cat([g.edge_index, g.edge_index + n], 1), 2 * n, batch=torch.arange(2).repeat_interleave(n))
+    batch = eamp.Graph(
+        torch.cat([g.edge_index, g.edge_index + n], 1),
+        2 * n,
+        batch=torch.arange(2).repeat_interleave(n),
+    )
     alone = eamp.entropy_gradient(x, g, 1.0, normalize=normalize)
-    torch.testing.assert_close(eamp.entropy_gradient(torch.cat([x, x]), batch, 1.0, normalize=normalize), torch.cat([alone, alone]))
+    torch.testing.assert_close(
+        eamp.entropy_gradient(torch.cat([x, x]), batch, 1.0, normalize=normalize),
+        torch.cat([alone, alone]),
+    )
     double = eamp.entropy(torch.cat([x, x]), batch, 1.0, normalize=normalize)
     torch.testing.assert_close(double, 2 * eamp.entropy(x, g, 1.0, normalize=normalize))
 
@@ -275,7 +342,9 @@ def test_strided_features_give_the_same(backend: str) -> None:
     x = torch.randn(6, 20).t()
     assert not x.is_contiguous()
     with eamp.backend(backend):
-        torch.testing.assert_close(eamp.entropy_gradient(x, g), eamp.entropy_gradient(x.contiguous(), g))
+        torch.testing.assert_close(
+            eamp.entropy_gradient(x, g), eamp.entropy_gradient(x.contiguous(), g)
+        )
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1)])
@@ -305,11 +374,15 @@ def test_sizes_devices_and_non_finite_rows_are_named() -> None:
     g = eamp.Graph(undirected((0, 1)))
     with pytest.raises(eamp.GraphError, match="x has 3 rows but the graph has 2 nodes"):
         eamp.dirichlet_energy(torch.zeros(3, 1), g)
-    with pytest.raises(eamp.GraphError, match=r"x is on cpu but the graph on meta; move one with .to\('cpu'\)"):
+    with pytest.raises(
+        eamp.GraphError, match=r"x is on cpu but the graph on meta; move one with .to\('cpu'\)"
+    ):
         eamp.dirichlet_energy(torch.zeros(2, 1), g.to("meta"))
     bad = torch.tensor([[0.0], [math.inf]])
     for function in (eamp.dirichlet_energy, eamp.boltzmann, eamp.entropy, eamp.entropy_gradient):
-        with pytest.raises(eamp.GraphError, match="NaN or infinity in 1 of 2 rows; the first is row 1"):
+        with pytest.raises(
+            eamp.GraphError, match="NaN or infinity in 1 of 2 rows; the first is row 1"
+        ):
             function(bad, g, check_finite=True)
 
 
@@ -322,7 +395,12 @@ def test_temperatures_must_be_positive(temperature: float) -> None:
 
 
 def test_unknown_backends_are_named_and_the_choice_is_undone() -> None:
-    with pytest.raises(ValueError, match="no backend named 'cuda'; there are 'numba', 'torch', 'reference'"), eamp.backend("cuda"):
+    with (
+        pytest.raises(
+            ValueError, match="no backend named 'cuda'; there are 'numba', 'torch', 'reference'"
+        ),
+        eamp.backend("cuda"),
+    ):
         pass
     with eamp.backend("torch"), eamp.backend("reference"):
         pass

@@ -20,7 +20,9 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
 
 
 def test_nothing_heavy_is_imported_before_it_is_used() -> None:
-    subprocess.run([sys.executable, "-c", "import sys, eamp; sys.exit('torch' in sys.modules)"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import sys, eamp; sys.exit('torch' in sys.modules)"], check=True
+    )
 
 
 def test_the_package_knows_its_version() -> None:

@@ -39,7 +39,12 @@ def dirichlet_energy(x: Tensor, graph: Adjacency, *, check_finite: bool = False)
 
 
 def boltzmann(
-    x: Tensor, graph: Adjacency, temperature: float | Tensor = 10.0, *, normalize: bool = False, check_finite: bool = False
+    x: Tensor,
+    graph: Adjacency,
+    temperature: float | Tensor = 10.0,
+    *,
+    normalize: bool = False,
+    check_finite: bool = False,
 ) -> Tensor:
     r"""Boltzmann weight of every node, :math:`p_i = e^{-E_i/T}`.
 
@@ -58,11 +63,18 @@ def boltzmann(
     """
     csr, batch, num_graphs = prepare(x, graph, check_finite)
     check_normalize(normalize, csr)
-    return log_boltzmann(energy_of(x, csr), check_temperature(temperature), normalize, batch, num_graphs).exp()
+    return log_boltzmann(
+        energy_of(x, csr), check_temperature(temperature), normalize, batch, num_graphs
+    ).exp()
 
 
 def entropy(
-    x: Tensor, graph: Adjacency, temperature: float | Tensor = 10.0, *, normalize: bool = False, check_finite: bool = False
+    x: Tensor,
+    graph: Adjacency,
+    temperature: float | Tensor = 10.0,
+    *,
+    normalize: bool = False,
+    check_finite: bool = False,
 ) -> Tensor:
     r"""Shannon entropy of the Boltzmann weights, :math:`S = -\sum_i p_i \ln p_i`; arguments as in :func:`boltzmann`.
 
@@ -77,7 +89,9 @@ def entropy(
     """
     csr, batch, num_graphs = prepare(x, graph, check_finite)
     check_normalize(normalize, csr)
-    log_p = log_boltzmann(energy_of(x, csr), check_temperature(temperature), normalize, batch, num_graphs)
+    log_p = log_boltzmann(
+        energy_of(x, csr), check_temperature(temperature), normalize, batch, num_graphs
+    )
     return -ops.node_sum(log_p.exp() * log_p, csr)
 
 
@@ -118,8 +132,13 @@ def entropy_gradient(
     csr, batch, num_graphs = prepare(x, graph, check_finite)
     temperature = check_temperature(temperature)
     if isinstance(temperature, Tensor):
-        return entropy_step(x, csr, temperature, variant, normalize, batch, num_graphs)[0] / temperature
-    return entropy_step(x, csr, temperature, variant, normalize, batch, num_graphs, factor=1 / temperature)[0]
+        return (
+            entropy_step(x, csr, temperature, variant, normalize, batch, num_graphs)[0]
+            / temperature
+        )
+    return entropy_step(
+        x, csr, temperature, variant, normalize, batch, num_graphs, factor=1 / temperature
+    )[0]
 
 
 # --- The pieces, for layers that need them one by one -----------------------------------------------------------------
@@ -130,19 +149,35 @@ def energy_of(x: Tensor, csr: CSR) -> Tensor:
     return ops.normaliser(x, csr.rsqrt_degree) * (ops.squared_differences(x, csr) * 0.5)
 
 
-def log_boltzmann(energy: Tensor, temperature: float | Tensor, normalize: bool, batch: Tensor | None, num_graphs: int) -> Tensor:
-    """ln p_i = −E_i/T, less ln Z of the node's graph if ``normalize``."""
+def log_boltzmann(
+    energy: Tensor,
+    temperature: float | Tensor,
+    normalize: bool,
+    batch: Tensor | None,
+    num_graphs: int,
+) -> Tensor:
+    """Ln p_i = −E_i/T, less ln Z of the node's graph if ``normalize``."""
     log_p = -energy / temperature
     if not normalize or log_p.numel() == 0:
         return log_p
     if batch is None:
         return log_p.log_softmax(0)
-    top = log_p.detach().new_full((num_graphs,), -math.inf).scatter_reduce(0, batch, log_p.detach(), "amax")
+    top = (
+        log_p.detach()
+        .new_full((num_graphs,), -math.inf)
+        .scatter_reduce(0, batch, log_p.detach(), "amax")
+    )
     z = log_p.new_zeros(num_graphs).index_add(0, batch, (log_p - top[batch]).exp())
     return log_p - (top + z.log())[batch]
 
 
-def entropy_drive(energy: Tensor, temperature: float | Tensor, normalize: bool, batch: Tensor | None, num_graphs: int) -> Tensor:
+def entropy_drive(
+    energy: Tensor,
+    temperature: float | Tensor,
+    normalize: bool,
+    batch: Tensor | None,
+    num_graphs: int,
+) -> Tensor:
     """P̄_i = T ∂S/∂E_i: p_i (1 − E_i/T), or p_i (ln p_i + S) with the S of the node's graph if ``normalize``."""
     log_p = log_boltzmann(energy, temperature, normalize, batch, num_graphs)
     p = log_p.exp()
@@ -179,17 +214,25 @@ def entropy_step(
 # --- Checks -----------------------------------------------------------------------------------------------------------
 
 
-def prepare(x: Tensor, graph: Adjacency, check_finite: bool = False, symmetrize: bool = False) -> tuple[CSR, Tensor | None, int]:
+def prepare(
+    x: Tensor, graph: Adjacency, check_finite: bool = False, symmetrize: bool = False
+) -> tuple[CSR, Tensor | None, int]:
     """CSR, batch vector and number of graphs, once ``x`` is known to fit the graph."""
     if x.dim() != 2 or not x.is_floating_point():
         hint = " Pass x.unsqueeze(1) for one feature per node." if x.dim() == 1 else ""
-        raise GraphError(f"x must hold real features of shape [num_nodes, num_features]; got {list(x.shape)} of {x.dtype}.{hint}")
+        raise GraphError(
+            f"x must hold real features of shape [num_nodes, num_features]; got {list(x.shape)} of {x.dtype}.{hint}"
+        )
     csr, batch, num_graphs = csr_and_batch(graph, x.size(0), symmetrize)
     if csr.degree.device != x.device:
-        raise GraphError(f"x is on {x.device} but the graph on {csr.degree.device}; move one with .to({str(x.device)!r}).")
+        raise GraphError(
+            f"x is on {x.device} but the graph on {csr.degree.device}; move one with .to({str(x.device)!r})."
+        )
     if check_finite and not bool(torch.isfinite(x).all()):
         bad = (~torch.isfinite(x)).any(1).nonzero()
-        raise GraphError(f"x holds NaN or infinity in {bad.numel()} of {x.size(0)} rows; the first is row {int(bad[0])}.")
+        raise GraphError(
+            f"x holds NaN or infinity in {bad.numel()} of {x.size(0)} rows; the first is row {int(bad[0])}."
+        )
     return csr, batch, num_graphs
 
 
@@ -203,12 +246,16 @@ def check_temperature(temperature: float | Tensor) -> float | Tensor:
     """T > 0, as a number or a 0-dimensional tensor."""
     if isinstance(temperature, Tensor):
         if temperature.numel() != 1:
-            raise ValueError(f"temperature must be one number; got a tensor of shape {list(temperature.shape)}.")
+            raise ValueError(
+                f"temperature must be one number; got a tensor of shape {list(temperature.shape)}."
+            )
         temperature = temperature.reshape(())
         if torch.compiler.is_compiling() or temperature.device.type != "cpu":
             return temperature  # reading the value would break the graph or stall the queue
     if not isinstance(temperature, Tensor | int | float):
         raise ValueError(f"temperature must be a number > 0, but is {temperature!r}.")
     if not temperature > 0:
-        raise ValueError(f"temperature must be > 0, but is {float(temperature)}; it is the energy per node that the entropy aims at.")
+        raise ValueError(
+            f"temperature must be > 0, but is {float(temperature)}; it is the energy per node that the entropy aims at."
+        )
     return temperature

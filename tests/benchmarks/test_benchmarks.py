@@ -17,7 +17,9 @@ from benchmarks import report
 
 def test_contenders_take_turns() -> None:
     calls: list[str] = []
-    seconds = interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=3, round_seconds=0)
+    seconds = interleaved(
+        {"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=3, round_seconds=0
+    )
     assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3}
     assert calls[-6:] == ["a", "b"] * 3
 
@@ -37,14 +39,22 @@ def test_memory_is_measured_in_a_process_of_its_own() -> None:
     assert 0.9 < measured["extra / size of x"] < 2.5
 
 
-def test_the_report_is_printed_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_is_printed_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(report, "CORA_LIKE", (200, 800, 16))
     monkeypatch.setattr(report, "CASES", [(2, 8, 200, 800)])
     monkeypatch.setattr(report, "compare", partial(compare, rounds=2))
     monkeypatch.setattr(report, "training_step", partial(training_step, rounds=1))
-    monkeypatch.setattr(report, "gcnii_epoch", lambda layers: gcnii_epoch(layers=2, width=8, rounds=1))
-    monkeypatch.setattr(report, "reordered", lambda *size: reordered(2000, 20_000, features=4, rounds=1))
-    monkeypatch.setattr(report, "memory", lambda *sizes: [of_network("GCNII", layers=2, width=8, rounds=1)])
+    monkeypatch.setattr(
+        report, "gcnii_epoch", lambda layers: gcnii_epoch(layers=2, width=8, rounds=1)
+    )
+    monkeypatch.setattr(
+        report, "reordered", lambda *size: reordered(2000, 20_000, features=4, rounds=1)
+    )
+    monkeypatch.setattr(
+        report, "memory", lambda *sizes: [of_network("GCNII", layers=2, width=8, rounds=1)]
+    )
     monkeypatch.setattr(report, "large", lambda *sizes: large(100, 300, 4))
     monkeypatch.setattr(report, "growth", partial(growth, rounds=1, features=4))
     output = tmp_path / "results.json"

@@ -8,7 +8,9 @@ from rich.console import Console
 
 
 def test_both_ways_give_the_same() -> None:
-    rows = [measure(name, blocks, nodes=60, edges=200) for name in MODELS for blocks in (False, True)]
+    rows = [
+        measure(name, blocks, nodes=60, edges=200) for name in MODELS for blocks in (False, True)
+    ]
     for whole, blocks in zip(rows[::2], rows[1::2], strict=True):
         assert blocks["sum"] == pytest.approx(whole["sum"], rel=1e-5, abs=1e-3)
     console = Console(record=True, width=120)

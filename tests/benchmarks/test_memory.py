@@ -29,7 +29,14 @@ def test_checkpointing_halves_the_peak(name: str) -> None:
 def test_a_row_per_network() -> None:
     sizes = {"all kept": 3_000_000, "checkpoint": 1_000_000}
     time = {"median": 1.3, "fastest": 1.2}
-    row = {"network": "GCN", "layers": 64, "width": 8, "tensor bytes": sizes, "resident bytes": sizes, "time": time}
+    row = {
+        "network": "GCN",
+        "layers": 64,
+        "width": 8,
+        "tensor bytes": sizes,
+        "resident bytes": sizes,
+        "time": time,
+    }
     assert memory_table([row, row]).row_count == 2
 
 

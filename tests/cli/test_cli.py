@@ -31,18 +31,61 @@ def test_data_list_get_and_check(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nowhere" in capsys.readouterr().err
 
 
-def test_diagnose_says_what_goes_wrong_and_saves_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["diagnose", "--data", "grid:10x10", "--depth", "24", "--output", str(tmp_path)]) == 0
+def test_diagnose_says_what_goes_wrong_and_saves_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert (
+        main(["diagnose", "--data", "grid:10x10", "--depth", "24", "--output", str(tmp_path)]) == 0
+    )
     assert capsys.readouterr().out.startswith("Oversmoothing")
-    assert {file.name for file in tmp_path.iterdir()} == {"diagnosis.txt", "layers.csv", "layers.html", "layers.svg"}
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "diagnosis.txt",
+        "layers.csv",
+        "layers.html",
+        "layers.svg",
+    }
     entropy = '{"weight": 10, "temperature": 1}'
-    assert main(["diagnose", "--data", "grid:10x10", "--depth", "24", "--width", "256", "--entropy", entropy]) == 0
+    assert (
+        main(
+            [
+                "diagnose",
+                "--data",
+                "grid:10x10",
+                "--depth",
+                "24",
+                "--width",
+                "256",
+                "--entropy",
+                entropy,
+            ]
+        )
+        == 0
+    )
     assert capsys.readouterr().out.startswith("Healthy")
 
 
-def test_train_names_its_protocol_and_goes_on_where_it_was(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    command = ["train", "--model", "gcnii", "--data", "csbm:nodes=60,features=8", "--depth", "2", "--seeds", "2"]
-    command += ["--changes", '{"epochs": 60}', "--options", '{"theta": 0.3}', "--output", str(tmp_path)]
+def test_train_names_its_protocol_and_goes_on_where_it_was(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = [
+        "train",
+        "--model",
+        "gcnii",
+        "--data",
+        "csbm:nodes=60,features=8",
+        "--depth",
+        "2",
+        "--seeds",
+        "2",
+    ]
+    command += [
+        "--changes",
+        '{"epochs": 60}',
+        "--options",
+        '{"theta": 0.3}',
+        "--output",
+        str(tmp_path),
+    ]
     assert main(command) == 0
     first = capsys.readouterr().out
     assert "test accuracy at the epoch of lowest validation loss" in first
@@ -63,15 +106,26 @@ TINY = ["--data", "csbm:nodes=60,features=8", "--depth", "2"]
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["train", *TINY, "--entropy", '{"lambda": 3}'], "the entropy step has no ['lambda']; it has weight (λ), temperature (T)"),
+        (
+            ["train", *TINY, "--entropy", '{"lambda": 3}'],
+            "the entropy step has no ['lambda']; it has weight (λ), temperature (T)",
+        ),
         (["diagnose", *TINY, "--options", '{"foo": 1}'], "gcn cannot be made with {'foo': 1}"),
         (["train", *TINY, "--seeds", "0"], "seeds must be at least 1, but is 0"),
-        (["train", *TINY, "--changes", '{"epochs": 0}'], "epochs must be a whole number of at least 1"),
-        (["train", *TINY, "--changes", '{"select": "foo"}'], "select must be one of 'val_loss', 'val_accuracy'"),
+        (
+            ["train", *TINY, "--changes", '{"epochs": 0}'],
+            "epochs must be a whole number of at least 1",
+        ),
+        (
+            ["train", *TINY, "--changes", '{"select": "foo"}'],
+            "select must be one of 'val_loss', 'val_accuracy'",
+        ),
         (["cite", "foo"], "foo"),
     ],
 )
-def test_mistakes_are_answered_in_a_line(command: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_answered_in_a_line(
+    command: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(command) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("eamp: ")
@@ -85,10 +139,14 @@ def test_an_accuracy_is_called_what_it_is(capsys: pytest.CaptureFixture[str]) ->
     assert 'protocol standard with {"epochs": 2, "select": "val_accuracy"}' in said
 
 
-def test_a_directed_graph_is_refused_with_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directed_graph_is_refused_with_a_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = str(tmp_path / "directed.npz")
     rows = np.arange(12)
-    np.savez(path, x=np.eye(12, dtype=np.float32), edge_index=np.stack([rows[:-1], rows[1:]]), y=rows % 2)
+    np.savez(
+        path, x=np.eye(12, dtype=np.float32), edge_index=np.stack([rows[:-1], rows[1:]]), y=rows % 2
+    )
     for command in ("diagnose", "train"):
         settings = ["--changes", '{"epochs": 2}'] if command == "train" else []
         assert main([command, "--data", path, "--depth", "2", *settings]) == 2

@@ -20,7 +20,9 @@ from eamp.data import digests, package_index, planetoid
 from eamp.data.cora_labels import CLASSES
 
 NODES, FEATURES, TRAIN, VAL = 20, 6, 4, 5
-TEST = np.array([17, 12, 19, 14, 13, 15, 18])  # 16 is left out: an isolated node, as CiteSeer has some
+TEST = np.array(
+    [17, 12, 19, 14, 13, 15, 18]
+)  # 16 is left out: an isolated node, as CiteSeer has some
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +33,9 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise urllib.error.URLError("no route to host")
 
     def no_pip(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 1, "", "WARNING: retrying\nERROR: No matching distribution found\n")
+        return subprocess.CompletedProcess(
+            command, 1, "", "WARNING: retrying\nERROR: No matching distribution found\n"
+        )
 
     monkeypatch.setenv("EAMP_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("EAMP_DATA", raising=False)
@@ -43,9 +47,15 @@ def python2_pickle(value: object) -> bytes:
     """A pickle that names its classes, and stores its bytes as strings, as the real files, written by Python 2, do."""
     raw = bytearray(pickle.dumps(value, protocol=3))
     for operation, _, position in pickletools.genops(bytes(raw)):
-        raw[position or 0] = {"BINBYTES": ord("T"), "SHORT_BINBYTES": ord("U")}.get(operation.name, raw[position or 0])
+        raw[position or 0] = {"BINBYTES": ord("T"), "SHORT_BINBYTES": ord("U")}.get(
+            operation.name, raw[position or 0]
+        )
     content = bytes(raw)
-    for new, old in ((b"scipy.sparse._csr", b"scipy.sparse.csr"), (b"numpy._core", b"numpy.core"), (b"builtins", b"__builtin__")):
+    for new, old in (
+        (b"scipy.sparse._csr", b"scipy.sparse.csr"),
+        (b"numpy._core", b"numpy.core"),
+        (b"builtins", b"__builtin__"),
+    ):
         content = content.replace(new, old)
     return content
 
@@ -56,7 +66,10 @@ class Tiny:
     def __init__(self, name: str) -> None:
         rng = np.random.default_rng(len(name))
         self.name = name
-        self.x = np.array([[node >> bit & 1 for bit in range(FEATURES)] for node in range(1, NODES + 1)], dtype=np.float32)
+        self.x = np.array(
+            [[node >> bit & 1 for bit in range(FEATURES)] for node in range(1, NODES + 1)],
+            dtype=np.float32,
+        )
         self.y = rng.integers(3, size=NODES)
         if name != "cora":  # cora keeps every node, so that every label can be found by its words
             self.x[16], self.y[16] = 0, 0
@@ -86,7 +99,10 @@ class Tiny:
     @property
     def cora_content(self) -> bytes:
         """The papers in another order, with the line ends of the real file."""
-        lines = ["\t".join([str(31336 + i), *(str(int(v)) for v in self.x[i]), CLASSES[self.y[i]]]) for i in reversed(range(NODES))]
+        lines = [
+            "\t".join([str(31336 + i), *(str(int(v)) for v in self.x[i]), CLASSES[self.y[i]]])
+            for i in reversed(range(NODES))
+        ]
         return "".join(f"{line}\r\n" for line in lines).encode()
 
     def write_folder(self, folder: Path) -> Path:
@@ -121,9 +137,13 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tiny]:
 
 
 @pytest.fixture
-def wheels(tiny: dict[str, Tiny], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+def wheels(
+    tiny: dict[str, Tiny], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Path]:
     """The two archives of the package index, holding the small datasets."""
-    contents = {file: content for dataset in tiny.values() for file, content in dataset.files.items()}
+    contents = {
+        file: content for dataset in tiny.values() for file, content in dataset.files.items()
+    }
     contents["cora.content"] = tiny["cora"].cora_content
     members: dict[package_index.Archive, set[str]] = {}
     for archives in package_index.MEMBERS.values():
@@ -138,8 +158,13 @@ def wheels(tiny: dict[str, Tiny], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             for member in sorted(names):
                 zipped.writestr(member, contents[member.rpartition("/")[2]])
             info = f"{project}-{version}.dist-info"
-            zipped.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n")
-            zipped.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {'-'.join(tags)}\n")
+            zipped.writestr(
+                f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n"
+            )
+            zipped.writestr(
+                f"{info}/WHEEL",
+                f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {'-'.join(tags)}\n",
+            )
             zipped.writestr(f"{info}/RECORD", "")
         trust(monkeypatch, archive.file, path.read_bytes())
         paths[archive.requirement] = path

@@ -83,7 +83,9 @@ def test_pickled_objects_in_a_cache_file_are_refused(evil: tuple[bytes, Path]) -
     assert not trace.exists()
 
 
-def test_interrupted_writing_leaves_the_old_file(cached: cache.Cached, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_writing_leaves_the_old_file(
+    cached: cache.Cached, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killed(file: Any, **_: object) -> None:
         file.write(b"half")
         raise KeyboardInterrupt
@@ -124,7 +126,9 @@ def test_many_at_once_never_see_a_part(cached: cache.Cached) -> None:
     assert [path.name for path in cache.cache_folder().iterdir()] == ["cora.npz"]
 
 
-def test_folder_that_cannot_be_written_is_told_and_no_error(cached: cache.Cached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_cannot_be_written_is_told_and_no_error(
+    cached: cache.Cached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("EAMP_CACHE", str(tmp_path / "file"))
     with pytest.warns(DataWarning, match="could not be kept"):
@@ -144,7 +148,11 @@ def test_folder_that_cannot_be_written_is_told_and_no_error(cached: cache.Cached
     ],
 )
 def test_folder_follows_the_platform(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, variables: dict[str, str], expected: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    platform: str,
+    variables: dict[str, str],
+    expected: str,
 ) -> None:
     for name in ("EAMP_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)

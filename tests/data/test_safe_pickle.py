@@ -18,13 +18,17 @@ def test_sparse_matrix_comes_back() -> None:
 
 
 def test_names_of_python_2_are_understood() -> None:
-    graph = unpickle("ind.cora.graph", b"\x80\x02ccollections\ndefaultdict\nc__builtin__\nlist\n\x85R.")
+    graph = unpickle(
+        "ind.cora.graph", b"\x80\x02ccollections\ndefaultdict\nc__builtin__\nlist\n\x85R."
+    )
     assert graph["anything"] == []
 
 
 def test_program_in_a_pickle_is_refused_and_not_run(evil: tuple[bytes, Path]) -> None:
     content, trace = evil
-    with pytest.raises(RefusedError, match=r"ind\.cora\.y is refused: it asks for (posix|nt)\.system"):
+    with pytest.raises(
+        RefusedError, match=r"ind\.cora\.y is refused: it asks for (posix|nt)\.system"
+    ):
         unpickle("ind.cora.y", content)
     assert not trace.exists()
     pickle.loads(content)  # the pickle does what it is feared to do
@@ -43,7 +47,9 @@ def test_attributes_of_allowed_names_cannot_be_reached() -> None:
         unpickle("ind.cora.y", dotted)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x80", b"not a pickle", b"\x80\x02cnumpy\nndarray\nK\x01R."])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x80", b"not a pickle", b"\x80\x02cnumpy\nndarray\nK\x01R."]
+)
 def test_damaged_pickles_are_refused_by_name(content: bytes) -> None:
     with pytest.raises(RefusedError, match=r"ind\.cora\.y is refused"):
         unpickle("ind.cora.y", content)

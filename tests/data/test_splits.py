@@ -10,7 +10,12 @@ from eamp.data.splits import MASKS, Fractions, PerClass, parse_split, put_split
 
 
 def graph(y: list[int], **masks: torch.Tensor) -> Data:
-    return Data(x=torch.zeros(len(y), 1), edge_index=torch.zeros(2, 0, dtype=torch.long), y=torch.tensor(y), **masks)
+    return Data(
+        x=torch.zeros(len(y), 1),
+        edge_index=torch.zeros(2, 0, dtype=torch.long),
+        y=torch.tensor(y),
+        **masks,
+    )
 
 
 @given(st.lists(st.integers(-1, 3), min_size=30, max_size=80), st.integers(0, 5))
@@ -24,8 +29,15 @@ def test_planetoid_split_takes_that_many_of_every_class(labels: list[int], seed:
     assert (y[together] >= 0).all()
 
 
-@given(st.lists(st.integers(-1, 3), min_size=1, max_size=80), st.floats(0.05, 0.6), st.floats(0.05, 0.2), st.integers(0, 5))
-def test_fractions_hold_in_every_class(labels: list[int], train_part: float, other_part: float, seed: int) -> None:
+@given(
+    st.lists(st.integers(-1, 3), min_size=1, max_size=80),
+    st.floats(0.05, 0.6),
+    st.floats(0.05, 0.2),
+    st.integers(0, 5),
+)
+def test_fractions_hold_in_every_class(
+    labels: list[int], train_part: float, other_part: float, seed: int
+) -> None:
     y = np.array([*labels, 0])
     parts = Fractions(train_part, other_part, other_part).draw(y, np.random.default_rng(seed))
     together = np.concatenate(parts)
@@ -88,19 +100,27 @@ def test_overlapping_empty_or_unlabelled_masks_are_told() -> None:
         put_split(graph([0, -1, 0], train_mask=yes, val_mask=no, test_mask=~yes & ~no), None, 0)
 
 
-@pytest.mark.parametrize("rule", [PerClass(), PerClass(5, 10, 10), Fractions(), Fractions(0.5, 0.25, 0.25)])
+@pytest.mark.parametrize(
+    "rule", [PerClass(), PerClass(5, 10, 10), Fractions(), Fractions(0.5, 0.25, 0.25)]
+)
 def test_text_form_comes_back(rule: PerClass | Fractions) -> None:
     assert parse_split(str(rule)) == rule
 
 
-@pytest.mark.parametrize("text", ["planetoid:1/2", "random:a/b/c", "planetoid:0.5/1/1", "stratified", "", "random:1/2/3/4"])
+@pytest.mark.parametrize(
+    "text",
+    ["planetoid:1/2", "random:a/b/c", "planetoid:0.5/1/1", "stratified", "", "random:1/2/3/4"],
+)
 def test_unknown_text_is_told_what_is_expected(text: str) -> None:
     with pytest.raises(DataError, match=r"unknown split .*planetoid:20/500/1000"):
         parse_split(text)
 
 
 def test_split_that_does_not_fit_is_told() -> None:
-    with pytest.raises(DataError, match="planetoid:20/500/1000 does not fit 100 labelled nodes: 40 train, 60 are left"):
+    with pytest.raises(
+        DataError,
+        match="planetoid:20/500/1000 does not fit 100 labelled nodes: 40 train, 60 are left",
+    ):
         put_split(graph([0, 1] * 50), "planetoid", 0)
     with pytest.raises(DataError, match="add up to 1 at most"):
         put_split(graph([0, 1] * 50), "random:0.6/0.6/0.2", 0)

@@ -13,7 +13,9 @@ from eamp.data.synthetic import csbm, grid
 
 @given(st.integers(1, 7), st.integers(1, 7))
 def test_grid_is_the_grid(rows: int, columns: int) -> None:
-    expected = nx.convert_node_labels_to_integers(nx.grid_2d_graph(rows, columns), ordering="sorted")
+    expected = nx.convert_node_labels_to_integers(
+        nx.grid_2d_graph(rows, columns), ordering="sorted"
+    )
     edges = {tuple(sorted(edge)) for edge in expected.edges}
     data = grid(rows, columns)
     assert {tuple(sorted(edge)) for edge in data.edge_index.t().tolist()} == edges
@@ -22,7 +24,11 @@ def test_grid_is_the_grid(rows: int, columns: int) -> None:
 
 
 def test_grid_features_come_from_the_seed() -> None:
-    first, again, other = grid(10, 10, features=3, seed=1), grid(10, 10, features=3, seed=1), grid(10, 10, features=3, seed=2)
+    first, again, other = (
+        grid(10, 10, features=3, seed=1),
+        grid(10, 10, features=3, seed=1),
+        grid(10, 10, features=3, seed=2),
+    )
     assert first.x.shape == (100, 3)
     assert torch.equal(first.x, again.x)
     assert not torch.equal(first.x, other.x)
@@ -33,8 +39,12 @@ def test_grid_labels_are_quadrants() -> None:
     assert grid(2, 4).y.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-@given(st.integers(20, 120), st.integers(2, 5), st.floats(0, 4), st.floats(0.1, 0.9), st.integers(0, 9))
-def test_csbm_has_the_degree_and_homophily_asked_for(nodes: int, classes: int, degree: float, within: float, seed: int) -> None:
+@given(
+    st.integers(20, 120), st.integers(2, 5), st.floats(0, 4), st.floats(0.1, 0.9), st.integers(0, 9)
+)
+def test_csbm_has_the_degree_and_homophily_asked_for(
+    nodes: int, classes: int, degree: float, within: float, seed: int
+) -> None:
     data = csbm(nodes, classes, degree, within, features=4, seed=seed)
     count = round(nodes * degree / 2)
     assert data.num_edges == 2 * count
@@ -42,7 +52,9 @@ def test_csbm_has_the_degree_and_homophily_asked_for(nodes: int, classes: int, d
     assert not contains_self_loops(data.edge_index)
     assert torch.unique(data.edge_index, dim=1).size(1) == data.num_edges
     if count:
-        assert homophily(data.edge_index, data.y, method="edge") == pytest.approx(round(within * count) / count, abs=1e-6)
+        assert homophily(data.edge_index, data.y, method="edge") == pytest.approx(
+            round(within * count) / count, abs=1e-6
+        )
     sizes = torch.bincount(data.y)
     assert int(sizes.max() - sizes.min()) <= 1
 
@@ -72,7 +84,9 @@ def test_generated_graphs_are_the_same_on_every_platform() -> None:
     """A change here changes everybody's results: it must be meant."""
 
     def digest(data: Data) -> str:
-        return digest_of({key: data[key].numpy() for key in ("edge_index", "x", "y", *MASKS) if key in data})
+        return digest_of(
+            {key: data[key].numpy() for key in ("edge_index", "x", "y", *MASKS) if key in data}
+        )
 
     assert digest(grid(10, 10))[:16] == "059d14741a24a135"
     assert digest(csbm())[:16] == "69f4e6a8dd9b958f"
@@ -80,7 +94,14 @@ def test_generated_graphs_are_the_same_on_every_platform() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"homophily": 1.5}, {"classes": 0}, {"label_rate": 0.0}, {"nodes": 3, "classes": 5}, {"degree": -1.0}, {"nodes": 20, "degree": 15.0}],
+    [
+        {"homophily": 1.5},
+        {"classes": 0},
+        {"label_rate": 0.0},
+        {"nodes": 3, "classes": 5},
+        {"degree": -1.0},
+        {"nodes": 20, "degree": 15.0},
+    ],
 )
 def test_impossible_csbm_is_told(arguments: dict[str, float]) -> None:
     with pytest.raises(DataError, match="csbm"):

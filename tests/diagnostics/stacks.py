@@ -21,7 +21,9 @@ SIDE = 10
 def grid() -> Tensor:
     """Edges of a 10 × 10 grid with four neighbours."""
     node = torch.arange(SIDE * SIDE).view(SIDE, SIDE)
-    right = [(int(a), int(b)) for a, b in zip(node[:, :-1].flatten(), node[:, 1:].flatten(), strict=True)]
+    right = [
+        (int(a), int(b)) for a, b in zip(node[:, :-1].flatten(), node[:, 1:].flatten(), strict=True)
+    ]
     down = [(int(a), int(b)) for a, b in zip(node[:-1].flatten(), node[1:].flatten(), strict=True)]
     return undirected(*right, *down)
 
@@ -44,7 +46,9 @@ class Apply(MessagePassingLayer):
 class Stack(Module):
     """Layers one after the other, perhaps with an activation between them."""
 
-    def __init__(self, *layers: Module, activation: Callable[[Tensor], Tensor] | None = None) -> None:
+    def __init__(
+        self, *layers: Module, activation: Callable[[Tensor], Tensor] | None = None
+    ) -> None:
         super().__init__()
         self.layers = ModuleList(layers)
         self.activation = activation
@@ -58,7 +62,9 @@ class Stack(Module):
 def mean_of_neighbourhood(x: Tensor, edge_index: Adjacency) -> Tensor:
     """Row-normalised averaging over a node and its neighbours."""
     csr, _, _ = prepare(x, edge_index)
-    return neighbour_sums(1 / (csr.degree + 1), x, torch.ones_like(csr.degree), csr, self_loops=True)
+    return neighbour_sums(
+        1 / (csr.degree + 1), x, torch.ones_like(csr.degree), csr, self_loops=True
+    )
 
 
 def average(x: Tensor, edge_index: Adjacency) -> Tensor:

@@ -52,14 +52,18 @@ def test_a_rule_marks_the_layer_of_a_diagnosis() -> None:
 
 
 def test_zeros_and_missing_values_do_not_reach_a_logarithmic_axis() -> None:
-    table = pd.DataFrame({"layer": [1, 2, 3, 4], "name": "c", "type": "C", "energy": [1.0, 1e-6, 0.0, float("nan")]})
+    table = pd.DataFrame(
+        {"layer": [1, 2, 3, 4], "name": "c", "type": "C", "energy": [1.0, 1e-6, 0.0, float("nan")]}
+    )
     spec = depth_charts(table).to_dict(format="vega-lite")
     (values,) = spec["datasets"].values()
     assert [row["layer"] for row in values] == [1, 2]
 
 
 def test_measures_of_one_s_own_are_drawn_under_their_names() -> None:
-    with eamp.probe(Stack(Apply(scale(2.0)), Apply(scale(2.0))), {"largest": lambda x, graph: x.max()}) as p:
+    with eamp.probe(
+        Stack(Apply(scale(2.0)), Apply(scale(2.0))), {"largest": lambda x, graph: x.max()}
+    ) as p:
         p.model(features(), grid())
     (chart,) = specification(p)["concat"]
     assert chart["layer"][0]["title"]["text"] == "largest"

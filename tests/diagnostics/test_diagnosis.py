@@ -29,7 +29,9 @@ def deep_gcn(seed: int = 0) -> GCN:
 def test_words_name_the_kind_the_layer_the_numbers_and_a_remedy() -> None:
     diagnosis = eamp.diagnose(deep_gcn(), (features(64), grid()))
     text = str(diagnosis)
-    assert text.startswith(f"Oversmoothing from layer {diagnosis.layer} of 64 on: neighbours become alike")
+    assert text.startswith(
+        f"Oversmoothing from layer {diagnosis.layer} of 64 on: neighbours become alike"
+    )
     assert "Shrinking from layer" in text
     assert "eamp.wrap(model, weight=" in text
     assert max(map(len, text.splitlines())) <= 120
@@ -55,23 +57,31 @@ def test_the_advice_cures() -> None:
     data = (features(64), grid())
     advice = eamp.diagnose(deep_gcn(), data).advice[0]
     weight, temperature = re.findall(r"(?:weight|temperature)=([\d.e+-]+)", advice)
-    cured = eamp.diagnose(eamp.wrap(deep_gcn(), weight=float(weight), temperature=float(temperature)), data)
+    cured = eamp.diagnose(
+        eamp.wrap(deep_gcn(), weight=float(weight), temperature=float(temperature)), data
+    )
     assert cured.kind == "healthy"
 
 
 def test_a_step_that_is_too_weak_is_told_how_strong_it_must_be() -> None:
-    diagnosis = eamp.diagnose(eamp.wrap(deep_gcn(), weight=1.0, temperature=1.0), (features(64), grid()))
+    diagnosis = eamp.diagnose(
+        eamp.wrap(deep_gcn(), weight=1.0, temperature=1.0), (features(64), grid())
+    )
     assert "Your λ = 1 is too small" in diagnosis.advice[0]
     assert "eamp.unwrap(model)" in diagnosis.advice[0]
 
 
 def test_a_temperature_that_is_too_low_is_told_to_rise() -> None:
-    diagnosis = eamp.diagnose(eamp.wrap(deep_gcn(), weight=10.0, temperature=1e-6), (features(64), grid()))
+    diagnosis = eamp.diagnose(
+        eamp.wrap(deep_gcn(), weight=10.0, temperature=1e-6), (features(64), grid())
+    )
     assert "raise T" in diagnosis.advice[0]
 
 
 def test_a_strong_step_is_said_to_sharpen() -> None:
-    diagnosis = eamp.diagnose(eamp.wrap(deep_gcn(), weight=10.0, temperature=1.0), (features(64), grid()))
+    diagnosis = eamp.diagnose(
+        eamp.wrap(deep_gcn(), weight=10.0, temperature=1.0), (features(64), grid())
+    )
     assert "more often opposite than alike" in str(diagnosis)
 
 
@@ -147,7 +157,9 @@ def test_the_model_is_left_as_it_was() -> None:
 @pytest.mark.filterwarnings("ignore:.*cannot be measured on a graph")
 def test_no_graph_no_verdict() -> None:
     with pytest.raises(ValueError, match="no verdict"):
-        eamp.diagnose(SAGEConv((32, 32), 8), ((features(), features()[:10]), torch.tensor([[50, 60], [0, 1]])))
+        eamp.diagnose(
+            SAGEConv((32, 32), 8), ((features(), features()[:10]), torch.tensor([[50, 60], [0, 1]]))
+        )
 
 
 def test_report_writes_and_saves(tmp_path: Path) -> None:

@@ -53,4 +53,8 @@ def test_class_separation_needs_labels() -> None:
     with pytest.raises(ValueError, match="labels="):
         choose(["group_distance_ratio"], 10.0, None)
     assert choose("group_distance_ratio", 10.0, torch.zeros(3)).names == ["group_distance_ratio"]
-    assert math.isnan(choose("group_distance_ratio", 10.0, torch.zeros(3)).of(torch.ones(5, 1), None)["group_distance_ratio"])
+    assert math.isnan(
+        choose("group_distance_ratio", 10.0, torch.zeros(3)).of(torch.ones(5, 1), None)[
+            "group_distance_ratio"
+        ]
+    )

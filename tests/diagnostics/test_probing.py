@@ -26,7 +26,9 @@ def gcn(num_layers: int = 3, **options: Any) -> GCN:
 
 
 def own(width: int = 32) -> Module:
-    return Stack(*(eamp.nn.conv.gcn_conv.GCNConv(width, width) for _ in range(3)), activation=torch.relu)
+    return Stack(
+        *(eamp.nn.conv.gcn_conv.GCNConv(width, width) for _ in range(3)), activation=torch.relu
+    )
 
 
 MODELS: dict[str, Callable[[], Module]] = {
@@ -37,7 +39,8 @@ MODELS: dict[str, Callable[[], Module]] = {
     "ours": own,
     "attention": lambda: GAT(32, 16, 3, heads=2),
     "Sequential": lambda: PygSequential(
-        "x, edge_index", [(GCNConv(32, 8), "x, edge_index -> x"), ReLU(), (GCNConv(8, 8), "x, edge_index -> x")]
+        "x, edge_index",
+        [(GCNConv(32, 8), "x, edge_index -> x"), ReLU(), (GCNConv(8, 8), "x, edge_index -> x")],
     ),
 }
 
@@ -51,7 +54,11 @@ def test_output_gradients_and_random_numbers_stay_what_they_are(name: str) -> No
         model.zero_grad()
         out = model(x, edge_index)
         out.square().sum().backward()
-        return out, [p.grad.clone() for p in model.parameters() if p.grad is not None], torch.get_rng_state()
+        return (
+            out,
+            [p.grad.clone() for p in model.parameters() if p.grad is not None],
+            torch.get_rng_state(),
+        )
 
     expected = run()
     with eamp.probe(model, gradients=True) as p:
@@ -112,7 +119,12 @@ def test_the_adjacency_is_found_however_it_comes(form: str) -> None:
         if form == "keyword":
             conv(x=x, edge_index=edge_index)
         elif form == "sparse":
-            conv(x, torch.sparse_coo_tensor(edge_index, torch.ones(edge_index.size(1)), (100, 100), check_invariants=True).to_sparse_csr())
+            conv(
+                x,
+                torch.sparse_coo_tensor(
+                    edge_index, torch.ones(edge_index.size(1)), (100, 100), check_invariants=True
+                ).to_sparse_csr(),
+            )
         else:
             conv(x, eamp.Graph(edge_index))
     assert math.isfinite(p.energy[0])
@@ -206,7 +218,11 @@ def test_embeddings_are_not_kept_alive(gradients: bool) -> None:
 
 
 def test_gradient_norms_are_those_of_autograd() -> None:
-    model, x, edge_index = Stack(Apply(scale(0.5)), Apply(scale(3.0))), features().requires_grad_(), grid()
+    model, x, edge_index = (
+        Stack(Apply(scale(0.5)), Apply(scale(3.0))),
+        features().requires_grad_(),
+        grid(),
+    )
     with eamp.probe(model, gradients=True) as p:
         out = model(x, edge_index)
         assert np.isnan(p.gradient).all()
@@ -286,7 +302,15 @@ def test_labels_and_chosen_measures() -> None:
     model = gcn()
     with eamp.probe(model, ["norm", "group_distance_ratio"], labels=torch.arange(100) % 4) as p:
         model(features(), grid())
-    assert list(p.table().columns) == ["layer", "name", "type", "nodes", "width", "norm", "group_distance_ratio"]
+    assert list(p.table().columns) == [
+        "layer",
+        "name",
+        "type",
+        "nodes",
+        "width",
+        "norm",
+        "group_distance_ratio",
+    ]
     with eamp.probe(model, {"largest": lambda x, graph: x.max()}) as p:
         model(features(), grid())
     assert p.largest.shape == (3,)
@@ -314,7 +338,9 @@ def test_before_anything_has_run() -> None:
         p.__enter__()
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # torch.compile, of its own tensors
+@pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor that is not a leaf"
+)  # torch.compile, of its own tensors
 def test_a_compiled_model_runs_unchanged_and_says_that_it_cannot_be_seen() -> None:
     model, x, edge_index = own(), features(), grid()
     expected = model(x, edge_index)

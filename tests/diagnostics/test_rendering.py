@@ -46,7 +46,10 @@ def test_sparkline() -> None:
 
 
 def test_text_has_a_line_per_measure_and_names_the_extremes() -> None:
-    rows = [{"layer": k + 1, "name": "conv", "energy": value} for k, value in enumerate([1.0, 1e-4, 0.5])]
+    rows = [
+        {"layer": k + 1, "name": "conv", "energy": value}
+        for k, value in enumerate([1.0, 1e-4, 0.5])
+    ]
     lines = text_summary("Probe of M: 3 layers", rows).splitlines()
     assert lines[0] == "Probe of M: 3 layers"
     assert lines[1].split() == ["first", "lowest", "highest", "last", "over", "depth"]
@@ -62,6 +65,15 @@ def test_probe_shows_itself() -> None:
         model(features(), grid())
     text, page = repr(p), p._repr_html_()
     assert text.startswith("Probe of GCN: 4 layers, last of 2 forward passes")
-    assert len({line.find("@") for line in text.splitlines() if "relative_energy" in line or "dead_inputs" in line}) == 1  # aligned
+    assert (
+        len(
+            {
+                line.find("@")
+                for line in text.splitlines()
+                if "relative_energy" in line or "dead_inputs" in line
+            }
+        )
+        == 1
+    )  # aligned
     assert page.count("<tr>") == page.count("</tr>") == len(text.splitlines()) - 1
     assert "<svg" in page

@@ -41,13 +41,17 @@ def test_mad_leaves_isolated_nodes_out() -> None:
 
 
 @given(problems(weighted=False, min_nodes=2), st.floats(1e-300, 1e200), st.integers(0, 1000))
-def test_mad_sees_neither_scale_nor_numbering(problem: tuple[Tensor, eamp.Graph], factor: float, seed: int) -> None:
+def test_mad_sees_neither_scale_nor_numbering(
+    problem: tuple[Tensor, eamp.Graph], factor: float, seed: int
+) -> None:
     x, graph = problem
     new_number = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(seed))
     moved = torch.empty_like(x)
     moved[new_number] = factor * x
     renumbered = eamp.Graph(new_number[graph.edge_index], graph.num_nodes)
-    torch.testing.assert_close(mad(moved, renumbered), mad(x, graph), atol=1e-9, rtol=1e-9, equal_nan=True)
+    torch.testing.assert_close(
+        mad(moved, renumbered), mad(x, graph), atol=1e-9, rtol=1e-9, equal_nan=True
+    )
 
 
 @given(problems(weighted=False, min_nodes=2), st.integers(1, 4))
@@ -62,10 +66,16 @@ def test_mad_gap_is_the_literal_average(problem: tuple[Tensor, eamp.Graph], hops
             for j in graph.edge_index[1][torch.isin(graph.edge_index[0], frontier)]:
                 distance[source, j] = min(float(distance[source, j]), k + 1)
     cosine = 1 - torch.nn.functional.cosine_similarity(x.unsqueeze(0), x.unsqueeze(1), dim=2)
-    remote = [float(cosine[i][distance[i] >= hops].mean()) for i in range(n) if (distance[i] >= hops).any()]
+    remote = [
+        float(cosine[i][distance[i] >= hops].mean())
+        for i in range(n)
+        if (distance[i] >= hops).any()
+    ]
     near = [float(cosine[i][distance[i] == 1].mean()) for i in range(n) if (distance[i] == 1).any()]
     expected = sum(remote) / len(remote) - sum(near) / len(near) if remote and near else math.nan
-    assert mad_gap(x, graph, remote_hops=hops).item() == pytest.approx(expected, abs=1e-6, nan_ok=True)
+    assert mad_gap(x, graph, remote_hops=hops).item() == pytest.approx(
+        expected, abs=1e-6, nan_ok=True
+    )
 
 
 def test_mad_gap_is_large_for_two_communities_and_nothing_after_collapse() -> None:

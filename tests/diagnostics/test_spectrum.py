@@ -14,21 +14,31 @@ from eamp.diagnostics import dead_units, effective_rank, norm, numerical_rank
 @st.composite
 def matrices(draw: st.DrawFn) -> Tensor:
     shape = draw(st.integers(1, 12)), draw(st.integers(1, 12))
-    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(draw(st.integers(0, 2**31))))
+    return torch.randn(
+        shape,
+        dtype=torch.float64,
+        generator=torch.Generator().manual_seed(draw(st.integers(0, 2**31))),
+    )
 
 
 def test_effective_rank_by_hand() -> None:
     # Singular values 3, 1: shares 3/4, 1/4.
     expected = math.exp(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
-    assert effective_rank(torch.tensor([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])).item() == pytest.approx(expected)
-    assert effective_rank(torch.outer(torch.arange(1.0, 9.0), torch.ones(5))).item() == pytest.approx(1, abs=1e-4)
+    assert effective_rank(
+        torch.tensor([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    ).item() == pytest.approx(expected)
+    assert effective_rank(
+        torch.outer(torch.arange(1.0, 9.0), torch.ones(5))
+    ).item() == pytest.approx(1, abs=1e-4)
 
 
 @given(matrices(), st.floats(1e-300, 1e200))
 def test_ranks_see_neither_scale_nor_orientation(x: Tensor, factor: float) -> None:
     values = torch.linalg.svdvals(x)
     share = values / values.sum()
-    torch.testing.assert_close(effective_rank(factor * x), torch.special.entr(share).sum().exp(), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        effective_rank(factor * x), torch.special.entr(share).sum().exp(), rtol=1e-4, atol=1e-4
+    )
     torch.testing.assert_close(effective_rank(x.T), effective_rank(x), rtol=1e-6, atol=1e-6)
     assert 1 - 1e-9 <= effective_rank(x).item() <= min(x.shape) + 1e-9
     assert numerical_rank(factor * x).item() == numerical_rank(x).item()

@@ -14,7 +14,17 @@ from torch.nn import Module
 from torch_geometric.nn import GCN, GraphSAGE
 
 import eamp
-from diagnostics.stacks import Apply, Stack, average, features, flatten, grid, rotate, scale, star_of_stars
+from diagnostics.stacks import (
+    Apply,
+    Stack,
+    average,
+    features,
+    flatten,
+    grid,
+    rotate,
+    scale,
+    star_of_stars,
+)
 from eamp.diagnostics.verdict import DEAD, SMOOTHED, findings
 from eamp.nn.conv.gcn_conv import gcn_propagate
 
@@ -26,7 +36,9 @@ def stack(step: Step, depth: int = 30) -> Stack:
 
 
 def kinds(model: Module, x: Tensor | None = None, edge_index: Any = None) -> list[str]:
-    diagnosis = eamp.diagnose(model, (features() if x is None else x, grid() if edge_index is None else edge_index))
+    diagnosis = eamp.diagnose(
+        model, (features() if x is None else x, grid() if edge_index is None else edge_index)
+    )
     return [finding.kind for finding in diagnosis.findings]
 
 
@@ -78,7 +90,10 @@ def test_not_a_number_is_exploding_where_it_first_appears() -> None:
 
 
 def test_small_features_that_grow_to_order_one_do_not_explode() -> None:
-    assert kinds(Stack(Apply(scale(1.0)), Apply(scale(2000.0)), Apply(rotate)), 1e-3 * features()) == []
+    assert (
+        kinds(Stack(Apply(scale(1.0)), Apply(scale(2000.0)), Apply(rotate)), 1e-3 * features())
+        == []
+    )
 
 
 def dying(share: float, **options: Any) -> GCN:
@@ -126,7 +141,9 @@ def test_the_same_with_a_strong_entropy_step_is_healthy(width: int) -> None:
 
 def test_the_same_with_the_entropy_step_below_its_threshold_is_not() -> None:
     torch.manual_seed(0)
-    assert kinds(eamp.wrap(GCN(64, 256, 64), weight=1, temperature=1), features(64))[0] == "smoothing"
+    assert (
+        kinds(eamp.wrap(GCN(64, 256, 64), weight=1, temperature=1), features(64))[0] == "smoothing"
+    )
 
 
 def test_an_untrained_deep_sage_smooths_without_shrinking() -> None:
@@ -149,12 +166,25 @@ def test_a_narrow_output_layer_is_no_loss_of_rank() -> None:
 
 def table(**columns: list[float]) -> pd.DataFrame:
     depth = len(next(iter(columns.values())))
-    healthy = {"relative_energy": 0.5, "rayleigh_quotient": 0.5, "norm": 1.0, "effective_rank": 20.0, "dead_units": 0.0, "dead_inputs": 0.0}
-    return pd.DataFrame({"nodes": [100] * depth, "width": [64] * depth} | {k: [v] * depth for k, v in healthy.items()} | columns)
+    healthy = {
+        "relative_energy": 0.5,
+        "rayleigh_quotient": 0.5,
+        "norm": 1.0,
+        "effective_rank": 20.0,
+        "dead_units": 0.0,
+        "dead_inputs": 0.0,
+    }
+    return pd.DataFrame(
+        {"nodes": [100] * depth, "width": [64] * depth}
+        | {k: [v] * depth for k, v in healthy.items()}
+        | columns
+    )
 
 
 def test_a_u_curve_names_the_layers_of_its_valley() -> None:
-    (found,) = findings(table(relative_energy=[0.5, 0.1, SMOOTHED / 2, SMOOTHED / 9, SMOOTHED / 2, 0.1, 0.5]))
+    (found,) = findings(
+        table(relative_energy=[0.5, 0.1, SMOOTHED / 2, SMOOTHED / 9, SMOOTHED / 2, 0.1, 0.5])
+    )
     assert (found.kind, found.layer, found.last) == ("smoothing", 3, 5)
     assert "1.1e-4 at layer 4" in found.words
 
@@ -165,7 +195,16 @@ def test_either_scale_free_energy_will_do() -> None:
 
 
 def test_a_moderate_fall_is_not_collapse() -> None:
-    assert findings(table(relative_energy=[0.5, 0.1, 0.02], norm=[1.0, 0.1, 0.02], effective_rank=[20.0, 8.0, 3.0])) == ()
+    assert (
+        findings(
+            table(
+                relative_energy=[0.5, 0.1, 0.02],
+                norm=[1.0, 0.1, 0.02],
+                effective_rank=[20.0, 8.0, 3.0],
+            )
+        )
+        == ()
+    )
 
 
 def test_half_of_the_units_dead_says_nothing() -> None:
@@ -181,5 +220,11 @@ def test_dead_units_that_follow_smoothing_are_its_consequence() -> None:
 
 def test_loss_of_rank_and_shrinking_come_in_the_order_they_set_in() -> None:
     rank, norm = [20.0, 20.0, 1.0, 1.0], [1.0, 1e-3, 1e-3, 1e-3]
-    assert [f.kind for f in findings(table(effective_rank=rank, norm=norm))] == ["shrinking", "rank loss"]
-    assert [f.kind for f in findings(table(effective_rank=rank, norm=[1.0, 1.0, 1.0, 1e-3]))] == ["rank loss", "shrinking"]
+    assert [f.kind for f in findings(table(effective_rank=rank, norm=norm))] == [
+        "shrinking",
+        "rank loss",
+    ]
+    assert [f.kind for f in findings(table(effective_rank=rank, norm=[1.0, 1.0, 1.0, 1e-3]))] == [
+        "rank loss",
+        "shrinking",
+    ]

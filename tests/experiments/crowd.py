@@ -18,8 +18,14 @@ from eamp.experiments import worker
 from eamp.experiments.store import Claim, Store
 
 
-def main(folder: Path, processes: int, jobs: int, kills: int = 0, seed: int = 0, url: str | None = None) -> int:
-    storage.HEARTBEAT, storage.GRACE, worker.HEARTBEAT = 1, 8, 1  # where heartbeats tell, silent workers are not waited for for minutes
+def main(
+    folder: Path, processes: int, jobs: int, kills: int = 0, seed: int = 0, url: str | None = None
+) -> int:
+    storage.HEARTBEAT, storage.GRACE, worker.HEARTBEAT = (
+        1,
+        8,
+        1,
+    )  # where heartbeats tell, silent workers are not waited for for minutes
     Store(folder, "crowd", url).enqueue([{"number": number} for number in range(jobs)])
     chance = random.Random(seed)
     crew = {started(folder, url) for _ in range(processes)}
@@ -31,7 +37,12 @@ def main(folder: Path, processes: int, jobs: int, kills: int = 0, seed: int = 0,
         _, status = os.waitpid(victim, 0)
         crew.remove(victim)
         if not os.WIFSIGNALED(status):  # it had ended of itself: everything is done
-            return max(map(os.waitstatus_to_exitcode, [status, *(os.waitpid(process, 0)[1] for process in crew)]))
+            return max(
+                map(
+                    os.waitstatus_to_exitcode,
+                    [status, *(os.waitpid(process, 0)[1] for process in crew)],
+                )
+            )
         killed.append(victim)
         (folder / "killed.txt").write_text("\n".join(map(str, killed)))
         crew.add(started(folder, url))

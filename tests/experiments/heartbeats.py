@@ -12,5 +12,9 @@ def silence(store: Store, trial_id: int) -> None:
     """Let the last heartbeat of a trial's worker be an hour ago, instead of waiting."""
     then = datetime.now(timezone.utc).replace(tzinfo=None) - timedelta(hours=1)
     with store.storage.engine.begin() as connection:
-        changed = connection.execute(update(TrialHeartbeatModel).where(TrialHeartbeatModel.trial_id == trial_id).values(heartbeat=then))
+        changed = connection.execute(
+            update(TrialHeartbeatModel)
+            .where(TrialHeartbeatModel.trial_id == trial_id)
+            .values(heartbeat=then)
+        )
     assert changed.rowcount == 1

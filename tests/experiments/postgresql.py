@@ -19,8 +19,14 @@ ATTEMPTS = 5  # somebody else may take a port between its choice and its use
 
 def program(name: str) -> str | None:
     """Where a program of the server is; Debian keeps them off the PATH, in a folder for each version."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: float(folder.parent.name), reverse=True)
-    return shutil.which(name, path=os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)]))
+    folders = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda folder: float(folder.parent.name),
+        reverse=True,
+    )
+    return shutil.which(
+        name, path=os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)])
+    )
 
 
 def missing() -> bool:
@@ -45,8 +51,23 @@ class Server:
         secret = self.folder / "password"
         secret.write_text(PASSWORD, encoding="utf-8")
         secret.chmod(0o644)  # the folder lets nobody else in
-        command = [program("initdb"), "--pgdata", str(self.data), "--username", USER, "--pwfile", str(secret), "--auth", "scram-sha-256"]
-        made = subprocess.run([*command, "--encoding", "UTF8", "--no-locale", "--no-sync"], capture_output=True, text=True, **self.how)
+        command = [
+            program("initdb"),
+            "--pgdata",
+            str(self.data),
+            "--username",
+            USER,
+            "--pwfile",
+            str(secret),
+            "--auth",
+            "scram-sha-256",
+        ]
+        made = subprocess.run(
+            [*command, "--encoding", "UTF8", "--no-locale", "--no-sync"],
+            capture_output=True,
+            text=True,
+            **self.how,
+        )
         assert made.returncode == 0, made.stderr
         for _ in range(ATTEMPTS):
             if self.serves(free_port()):
@@ -56,8 +77,18 @@ class Server:
     def serves(self, port: int) -> bool:
         """Start it, and say whether it came up. It notes so in its own folder; on the port another server might answer."""
         self.port = port
-        settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", "fsync": "off"}
-        command = [program("postgres"), "-D", str(self.data), *(f"--{name}={value}" for name, value in settings.items())]
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": "",
+            "fsync": "off",
+        }
+        command = [
+            program("postgres"),
+            "-D",
+            str(self.data),
+            *(f"--{name}={value}" for name, value in settings.items()),
+        ]
         with self.log.open("ab") as log:
             self.process = process = subprocess.Popen(command, stdout=log, stderr=log, **self.how)
         note = self.data / "postmaster.pid"
@@ -78,7 +109,9 @@ class Server:
 
     def address(self, database: str) -> str:
         """As a user would write it."""
-        return URL.create("postgresql", USER, PASSWORD, "127.0.0.1", self.port, database).render_as_string(hide_password=False)
+        return URL.create(
+            "postgresql", USER, PASSWORD, "127.0.0.1", self.port, database
+        ).render_as_string(hide_password=False)
 
     def new_database(self, name: str) -> str:
         """The address of a database that is empty."""
@@ -88,7 +121,11 @@ class Server:
 
 def run(url: str, statement: str) -> list[Any]:
     """The rows of a statement, in a transaction of its own unless it cannot be in one."""
-    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    engine = create_engine(
+        url.replace("postgresql://", "postgresql+psycopg://"),
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+    )
     with engine.connect() as connection:
         result = connection.execute(text(statement))
         return list(result) if result.returns_rows else []

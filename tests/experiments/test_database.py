@@ -46,7 +46,10 @@ def plain_storage(url: str) -> RDBStorage:
     return RDBStorage(url)
 
 
-@pytest.mark.parametrize(("open_it", "shared", "winners"), [(plain_storage, False, 2), (open_storage, False, 1), (open_storage, True, 1)])
+@pytest.mark.parametrize(
+    ("open_it", "shared", "winners"),
+    [(plain_storage, False, 2), (open_storage, False, 1), (open_storage, True, 1)],
+)
 def test_a_trial_goes_to_one_of_two_who_ask_at_once(
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -57,8 +60,14 @@ def test_a_trial_goes_to_one_of_two_who_ask_at_once(
 ) -> None:
     """The second asks between the first one's read and write. With Optuna's own transactions on SQLite both get the trial."""
     monkeypatch.setattr(storage, "PATIENCE", 0)  # who comes second is sent away instead of waiting
-    sent_away = "?options=-c%20lock_timeout%3D100"  # and so it is here, after that many milliseconds
-    url = request.getfixturevalue("database") + sent_away if shared else f"sqlite:///{tmp_path / 'runs.db'}"
+    sent_away = (
+        "?options=-c%20lock_timeout%3D100"  # and so it is here, after that many milliseconds
+    )
+    url = (
+        request.getfixturevalue("database") + sent_away
+        if shared
+        else f"sqlite:///{tmp_path / 'runs.db'}"
+    )
     first, second = open_it(url), open_it(url)
     study = optuna.create_study(storage=first)
     study.enqueue_trial({"x": 1})
@@ -90,10 +99,22 @@ def test_addresses_with_spaces_and_odd_signs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
-        ("nosuchdatabase://me:secret@host/runs", "at nosuchdatabase://me:***@host/runs cannot be opened"),
-        ("postgresql://me:secret@127.0.0.1:1/runs", "at postgresql://me:***@127.0.0.1:1/runs cannot be opened"),
-        ("postgresql://127.0.0.1:1/runs?password=secret", "at postgresql://127.0.0.1:1/runs?password=hidden cannot be opened"),
-        ("postgresql://me:a@secret@host/runs", "an @ that belongs to the password must be written as %40"),
+        (
+            "nosuchdatabase://me:secret@host/runs",
+            "at nosuchdatabase://me:***@host/runs cannot be opened",
+        ),
+        (
+            "postgresql://me:secret@127.0.0.1:1/runs",
+            "at postgresql://me:***@127.0.0.1:1/runs cannot be opened",
+        ),
+        (
+            "postgresql://127.0.0.1:1/runs?password=secret",
+            "at postgresql://127.0.0.1:1/runs?password=hidden cannot be opened",
+        ),
+        (
+            "postgresql://me:a@secret@host/runs",
+            "an @ that belongs to the password must be written as %40",
+        ),
         ("postgresql://me:secret", "must be one like postgresql://user@host/database"),
         ("no address at all, but a secret", "must be one like postgresql://user@host/database"),
     ],

@@ -66,7 +66,10 @@ class Worker:
         """The trial that it has trained for some epochs, with some to come."""
         for trial in store.trials(TrialState.RUNNING):
             reports = EPOCHS // REPORT_EVERY
-            if trial.user_attrs.get("worker", "").endswith(f":{self.process.pid}") and 0 < len(trial.intermediate_values) < reports - 1:
+            if (
+                trial.user_attrs.get("worker", "").endswith(f":{self.process.pid}")
+                and 0 < len(trial.intermediate_values) < reports - 1
+            ):
                 return trial
         return None
 
@@ -125,11 +128,17 @@ def kill_in_the_middle(workers: list[Worker], store: Store) -> tuple[Worker, Fro
 
 def tables(folder: Path) -> list[pd.DataFrame]:
     """What a sweep has written, but for how long it took."""
-    return [pd.read_csv(folder / "cells.csv").drop(columns=["seconds", "threads"]), pd.read_csv(folder / "layer_energies.csv")]
+    return [
+        pd.read_csv(folder / "cells.csv").drop(columns=["seconds", "threads"]),
+        pd.read_csv(folder / "layer_energies.csv"),
+    ]
 
 
 def test_four_workers_of_which_one_is_killed(
-    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    database: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     recipe, here, alone = tmp_path / "recipe.yaml", tmp_path / "here", tmp_path / "alone"
     recipe.write_text(RECIPE, encoding="utf-8")
@@ -148,13 +157,17 @@ def test_four_workers_of_which_one_is_killed(
     began: dict[str, list[str]] = {cell.key: [] for cell in cells}
     for trial in store.trials():
         if "worker" in trial.user_attrs:
-            began[job_key(trial.user_attrs["cell"])].append(trial.user_attrs["worker"].split(":")[-1])
+            began[job_key(trial.user_attrs["cell"])].append(
+                trial.user_attrs["worker"].split(":")[-1]
+            )
     again = began.pop(job_key(lost.user_attrs["cell"]))
     assert len(again) == 2
     assert again[0] == str(victim.process.pid) != again[1]
     assert [len(processes) for processes in began.values()] == [1] * (len(cells) - 1)
     assert {*again, *chain(*began.values())} == {str(worker.process.pid) for worker in workers}
-    assert Counter(trial.state.name for trial in store.trials() if trial.state != TrialState.FAIL) == {"COMPLETE": len(cells)}
+    assert Counter(
+        trial.state.name for trial in store.trials() if trial.state != TrialState.FAIL
+    ) == {"COMPLETE": len(cells)}
 
     reference = Store(alone, study)
     reference.enqueue(map(asdict, cells))
@@ -182,10 +195,14 @@ def test_all_who_open_an_empty_database_at_once_find_its_tables(database: str) -
         return len(open_storage(database).get_all_studies())
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        assert [future.result() for future in [pool.submit(studies) for _ in range(WORKERS)]] == [0] * WORKERS
+        assert [future.result() for future in [pool.submit(studies) for _ in range(WORKERS)]] == [
+            0
+        ] * WORKERS
 
 
-def test_a_worker_in_another_time_zone_is_not_thought_lost(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_in_another_time_zone_is_not_thought_lost(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PGTZ", "America/New_York")
     west = Store(tmp_path / "west", "study", database)
     west.enqueue([{"job": "a"}])
@@ -200,7 +217,10 @@ def test_a_worker_in_another_time_zone_is_not_thought_lost(tmp_path: Path, datab
 
 
 def test_a_password_that_is_wrong_is_not_shown_either(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     wrong = server.address("postgres").replace("s3cret", "guessed")
     monkeypatch.setenv("EAMP_STORAGE", wrong)

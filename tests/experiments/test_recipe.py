@@ -32,18 +32,25 @@ def test_lists_are_gone_through_and_equal_cells_are_one(tmp_path: Path) -> None:
         ("gcn", "grid", 4),
         ("GCN", "csbm", 2),
     ]
-    assert [cell.seed for cell in cells] == [0] * 5 + [1] * 5  # every network once before the second seed
+    assert [cell.seed for cell in cells] == [0] * 5 + [
+        1
+    ] * 5  # every network once before the second seed
     assert len({cell.key for cell in cells}) == 10
     assert cells[4].entropy == {"weight": 3}
 
 
 def test_a_number_without_a_point_is_a_number(tmp_path: Path) -> None:
     _, cells = load_recipe(written(tmp_path, GOOD))
-    assert {cell.rules.learning_rate for cell in cells} == {0.001}  # plain YAML would have made it text
+    assert {cell.rules.learning_rate for cell in cells} == {
+        0.001
+    }  # plain YAML would have made it text
 
 
 def test_a_name_of_its_own(tmp_path: Path) -> None:
-    assert load_recipe(written(tmp_path, "name: mine\nruns: [{model: gcn, data: csbm, depth: 2}]"))[0] == "mine"
+    assert (
+        load_recipe(written(tmp_path, "name: mine\nruns: [{model: gcn, data: csbm, depth: 2}]"))[0]
+        == "mine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,21 +61,50 @@ def test_a_name_of_its_own(tmp_path: Path) -> None:
         ("[1, 2", "cannot be read as YAML"),
         ("runs: [gcn]", "run 1 of .* must be a mapping, as in {model: gcn}, but is 'gcn'"),
         ("runs: [{model: gcn, data: csbm}]", "depth must be given"),
-        ("runs: [{model: gcn, data: csbm, depth: 2, deph: 3}]", "nothing reads deph; known are model, data"),
+        (
+            "runs: [{model: gcn, data: csbm, depth: 2, deph: 3}]",
+            "nothing reads deph; known are model, data",
+        ),
         ("runs: [{model: gnc, data: csbm, depth: 2}]", "no model named 'gnc'; there are gcn"),
-        ("protocol: papr\nruns: [{model: gcn, data: csbm, depth: 2}]", "no protocol named 'papr'; there are paper, standard"),
-        ("changes: {epoch: 3}\nruns: [{model: gcn, data: csbm, depth: 2}]", r"no \['epoch'\]; it has select, epochs"),
-        ("seeds: many\nruns: [{model: gcn, data: csbm, depth: 2}]", "`seeds` is how many there are, a number from 1 on, but is 'many'"),
+        (
+            "protocol: papr\nruns: [{model: gcn, data: csbm, depth: 2}]",
+            "no protocol named 'papr'; there are paper, standard",
+        ),
+        (
+            "changes: {epoch: 3}\nruns: [{model: gcn, data: csbm, depth: 2}]",
+            r"no \['epoch'\]; it has select, epochs",
+        ),
+        (
+            "seeds: many\nruns: [{model: gcn, data: csbm, depth: 2}]",
+            "`seeds` is how many there are, a number from 1 on, but is 'many'",
+        ),
         ("seeds: 0\nruns: [{model: gcn, data: csbm, depth: 2}]", "a number from 1 on, but is 0"),
-        ("runs: [{model: gcn, data: csbm, depth: '2'}]", "`depth` must be a whole number, or a list of them, but is '2'"),
+        (
+            "runs: [{model: gcn, data: csbm, depth: '2'}]",
+            "`depth` must be a whole number, or a list of them, but is '2'",
+        ),
         ("runs: [{model: gcn, data: csbm, depth: []}]", "depth is an empty list"),
-        ("runs: [{model: gcn, data: csbm, depth: 2, width: true}]", "`width` must be a whole number, but is True"),
-        ("runs: [{model: gcn, data: csbm, depth: 2, entropy: 3}]", "`entropy` must be a mapping, as in .*, but is 3"),
-        ("runs: [{model: [gcn, g2], data: csbm, depth: 2}]", r"`model` must be text, but is \['gcn', 'g2'\]"),
-        ("runs: [{model: gcn, data: csbm, depth: 2, options: {since: 2020-01-01}}]", "not JSON serializable"),
+        (
+            "runs: [{model: gcn, data: csbm, depth: 2, width: true}]",
+            "`width` must be a whole number, but is True",
+        ),
+        (
+            "runs: [{model: gcn, data: csbm, depth: 2, entropy: 3}]",
+            "`entropy` must be a mapping, as in .*, but is 3",
+        ),
+        (
+            "runs: [{model: [gcn, g2], data: csbm, depth: 2}]",
+            r"`model` must be text, but is \['gcn', 'g2'\]",
+        ),
+        (
+            "runs: [{model: gcn, data: csbm, depth: 2, options: {since: 2020-01-01}}]",
+            "not JSON serializable",
+        ),
     ],
 )
-def test_errors_say_what_came_and_what_was_expected(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_say_what_came_and_what_was_expected(
+    tmp_path: Path, text: str, message: str
+) -> None:
     with pytest.raises(RecipeError, match=message):
         load_recipe(written(tmp_path, text))
 
@@ -81,6 +117,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_runs_own_seeds_are_its_seeds(tmp_path: Path) -> None:
     text = "data: csbm\ndepth: 2\nseeds: 3\nruns:\n  - {model: gcn, seed: [7, 8]}\n  - {model: g2}\n  - {model: gcnii, seeds: 1}\n"
     _, cells = load_recipe(written(tmp_path, text))
-    assert {(cell.model, cell.seed) for cell in cells} == {("gcn", 7), ("gcn", 8), ("g2", 0), ("g2", 1), ("g2", 2), ("gcnii", 0)}
+    assert {(cell.model, cell.seed) for cell in cells} == {
+        ("gcn", 7),
+        ("gcn", 8),
+        ("g2", 0),
+        ("g2", 1),
+        ("g2", 2),
+        ("gcnii", 0),
+    }
     with pytest.raises(RecipeError, match="`seeds` says how many, `seed` which"):
-        load_recipe(written(tmp_path, "runs: [{model: gcn, data: csbm, depth: 2, seeds: 2, seed: 3}]"))
+        load_recipe(
+            written(tmp_path, "runs: [{model: gcn, data: csbm, depth: 2, seeds: 2, seed: 3}]")
+        )

@@ -295,7 +295,9 @@ def test_a_store_that_is_there(tmp_path: Path) -> None:
     assert Store.existing(folder).study.study_name == "first"
     Store(folder, "second")
     assert Store.existing(folder, "second").study.study_name == "second"
-    with pytest.raises(StoreError, match=r"one of several studies must be named in .*: there are 'first', 'second'"):
+    with pytest.raises(
+        StoreError, match=r"one of several studies must be named in .*: there are 'first', 'second'"
+    ):
         Store.existing(folder)
     with pytest.raises(StoreError, match=r"no study third in .*: there are 'first', 'second'"):
         Store.existing(folder, "third")

@@ -20,7 +20,16 @@ from eamp.experiments.cell import Cell, load_graph
 from eamp.experiments.database import StoreError
 from eamp.experiments.recipe import load_recipe
 from eamp.experiments.store import Claim, Store
-from eamp.experiments.tune import Search, best_cell, distribution, run_try, save_recipe, train_command, tune, with_settings
+from eamp.experiments.tune import (
+    Search,
+    best_cell,
+    distribution,
+    run_try,
+    save_recipe,
+    train_command,
+    tune,
+    with_settings,
+)
 from eamp.experiments.worker import work
 
 CELL = Cell("gcn", "csbm:nodes=60,features=8", 2, width=8, protocol="paper", changes={"epochs": 10})
@@ -108,7 +117,9 @@ def test_test_nodes_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert outcome(honest) == outcome(blind)
 
 
-def test_killed_it_goes_on_with_the_same_settings(tmp_path: Path, in_this_process: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_it_goes_on_with_the_same_settings(
+    tmp_path: Path, in_this_process: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     undisturbed, killed = Store(tmp_path / "a", "s"), Store(tmp_path / "b", "s")
     search = Search(CELL, SPACE, seeds=2, prune=False)
     tune(search, undisturbed, trials=6)
@@ -126,9 +137,13 @@ def test_killed_it_goes_on_with_the_same_settings(tmp_path: Path, in_this_proces
         with pytest.raises(SystemExit):
             tune(search, killed, trials=6)
     tune(search, killed, trials=6)
-    lost = {trial.user_attrs["cell"]["try"]: trial.params for trial in killed.trials(TrialState.FAIL)}
+    lost = {
+        trial.user_attrs["cell"]["try"]: trial.params for trial in killed.trials(TrialState.FAIL)
+    }
     assert len(lost) == 2
-    assert lost == {number: settings for number, _, settings, _ in outcome(killed) if number in lost}
+    assert lost == {
+        number: settings for number, _, settings, _ in outcome(killed) if number in lost
+    }
     assert sorted(outcome(killed), key=lambda row: row[0]) == outcome(undisturbed)
     tune(search, killed, trials=7)
     assert in_this_process[-1] == 1
@@ -137,7 +152,9 @@ def test_killed_it_goes_on_with_the_same_settings(tmp_path: Path, in_this_proces
 def test_a_study_is_of_one_search(tmp_path: Path) -> None:
     store = Store(tmp_path, "s")
     tune(Search(CELL, SPACE), store, trials=1)
-    with pytest.raises(StoreError, match=r"study 's' holds the search .*; give --study another name"):
+    with pytest.raises(
+        StoreError, match=r"study 's' holds the search .*; give --study another name"
+    ):
         tune(Search(CELL, SPACE, seeds=2), store, trials=1)
     sweep = Store(tmp_path, "sweep")
     sweep.enqueue([{"a": "cell"}])
@@ -157,8 +174,12 @@ def test_settings_that_fail_are_told(tmp_path: Path) -> None:
 
 
 def test_ranges_and_lists() -> None:
-    assert distribution("entropy.weight", {"low": 0.1, "high": 30, "log": True}) == FloatDistribution(0.1, 30, log=True)
-    assert distribution("width", {"low": 8, "high": 64, "step": 8}) == IntDistribution(8, 64, step=8)
+    assert distribution(
+        "entropy.weight", {"low": 0.1, "high": 30, "log": True}
+    ) == FloatDistribution(0.1, 30, log=True)
+    assert distribution("width", {"low": 8, "high": 64, "step": 8}) == IntDistribution(
+        8, 64, step=8
+    )
     assert distribution("dropout", [0, 0.5]) == CategoricalDistribution([0, 0.5])
 
 
@@ -183,20 +204,37 @@ def test_errors_say_what_came_and_what_was_expected(name: str, choice: Any, mess
 
 def test_settings_go_where_they_belong() -> None:
     start = replace(CELL, entropy={"detach": False})
-    changed = with_settings(start, {"entropy.weight": 3.0, "entropy.temperature": 2.0, "dropout": 0.5, "changes.learning_rate": 0.1})
+    changed = with_settings(
+        start,
+        {
+            "entropy.weight": 3.0,
+            "entropy.temperature": 2.0,
+            "dropout": 0.5,
+            "changes.learning_rate": 0.1,
+        },
+    )
     assert changed.entropy == {"detach": False, "weight": 3.0, "temperature": 2.0}
     assert changed.changes == {"epochs": 10, "learning_rate": 0.1}
     assert changed.dropout == 0.5
     assert start.entropy == {"detach": False}
     gains = replace(CELL, entropy={"weight": {"schedule": "gain", "of": 0.3}, "temperature": 100})
-    assert with_settings(gains, {"entropy.weight.of": 0.5}).entropy == {"weight": {"schedule": "gain", "of": 0.5}, "temperature": 100}
+    assert with_settings(gains, {"entropy.weight.of": 0.5}).entropy == {
+        "weight": {"schedule": "gain", "of": 0.5},
+        "temperature": 100,
+    }
 
 
 # --- What comes out ---------------------------------------------------------------------------------------------------
 
 
 def test_the_command_and_the_recipe_repeat_the_best(tmp_path: Path) -> None:
-    best = replace(CELL, entropy={"weight": 1 / 3, "temperature": 1e-7}, seed=2, normalize_features=True, dropout=0.1)
+    best = replace(
+        CELL,
+        entropy={"weight": 1 / 3, "temperature": 1e-7},
+        seed=2,
+        normalize_features=True,
+        dropout=0.1,
+    )
     options = cli.build().parse_args(shlex.split(train_command(best, 3))[1:]).train.as_dict()
     assert options.pop("seeds") == 3
     assert options.pop("output") is None
@@ -204,12 +242,35 @@ def test_the_command_and_the_recipe_repeat_the_best(tmp_path: Path) -> None:
     del options["timeout"]  # of partitions alone
     assert Cell(**options) == best
     save_recipe(best, 3, tmp_path / "best.yaml")
-    assert load_recipe(tmp_path / "best.yaml")[1] == [replace(best, seed=seed) for seed in (2, 3, 4)]
+    assert load_recipe(tmp_path / "best.yaml")[1] == [
+        replace(best, seed=seed) for seed in (2, 3, 4)
+    ]
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["tune", "--data", CELL.data, "--depth", "2", "--width", "8", "--protocol", "paper", "--changes", '{"epochs": 10}']
-    command += ["--search", json.dumps(SPACE), "--trials", "3", "--prune", "false", "--output", str(tmp_path)]
+    command = [
+        "tune",
+        "--data",
+        CELL.data,
+        "--depth",
+        "2",
+        "--width",
+        "8",
+        "--protocol",
+        "paper",
+        "--changes",
+        '{"epochs": 10}',
+    ]
+    command += [
+        "--search",
+        json.dumps(SPACE),
+        "--trials",
+        "3",
+        "--prune",
+        "false",
+        "--output",
+        str(tmp_path),
+    ]
     assert cli.main(command) == 0
     said = capsys.readouterr().out
     store = Store.existing(tmp_path)
@@ -242,7 +303,10 @@ def test_importances_come_with_enough_trials(tmp_path: Path) -> None:
 
     def run(claim: Claim) -> str:
         number = claim.job["try"]
-        for name, value in {"changes.learning_rate": 10.0 ** -(number % 5 + 1), "dropout": 0.0}.items():
+        for name, value in {
+            "changes.learning_rate": 10.0 ** -(number % 5 + 1),
+            "dropout": 0.0,
+        }.items():
             kind = distribution(name, SPACE[name])
             store.storage.set_trial_param(claim.trial_id, name, kind.to_internal_repr(value), kind)
         claim.finish(number % 5, {})

@@ -23,8 +23,19 @@ def url(request: pytest.FixtureRequest) -> str | None:
     return request.getfixturevalue("database") if request.param == "PostgreSQL" else None
 
 
-def crowd(folder: Path, workers: int, kills: int = 0, url: str | None = None) -> "subprocess.Popen[str]":
-    command = [sys.executable, str(CROWD), str(folder), str(workers), str(JOBS), str(kills), "1", *([url] if url else [])]
+def crowd(
+    folder: Path, workers: int, kills: int = 0, url: str | None = None
+) -> "subprocess.Popen[str]":
+    command = [
+        sys.executable,
+        str(CROWD),
+        str(folder),
+        str(workers),
+        str(JOBS),
+        str(kills),
+        "1",
+        *([url] if url else []),
+    ]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
@@ -64,13 +75,17 @@ def test_two_who_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
     assert all(len(processes) == 1 for processes in found.values())
 
 
-def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(tmp_path: Path, url: str | None) -> None:
+def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(
+    tmp_path: Path, url: str | None
+) -> None:
     succeeded(crowd(tmp_path, workers=4, kills=12, url=url))
     killed = set(map(int, (tmp_path / "killed.txt").read_text().split()))
     assert killed
     found = starts(tmp_path)
     assert sorted(found) == finished(tmp_path, url) == list(range(JOBS))
-    assert all(process in killed for processes in found.values() for process in processes[:-1])  # nobody ran what another was at
+    assert all(
+        process in killed for processes in found.values() for process in processes[:-1]
+    )  # nobody ran what another was at
 
 
 def test_a_job_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -122,7 +137,9 @@ def test_a_worker_whose_job_was_given_away_goes_on(tmp_path: Path) -> None:
     assert [trial.state.name for trial in store.trials()] == ["FAIL", "COMPLETE", "COMPLETE"]
 
 
-def test_hearts_beat_through_a_database_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hearts_beat_through_a_database_that_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker, "HEARTBEAT", 0.001)
     thrice = threading.Barrier(2)
 

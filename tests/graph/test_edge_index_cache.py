@@ -53,8 +53,16 @@ def test_a_changed_tensor_is_converted_anew(change: str) -> None:
     edge_index = undirected((0, 1), (1, 2))
     x = torch.tensor([[0.0], [1.0], [5.0]])
     before = eamp.dirichlet_energy(x, edge_index)
-    target = {"in place": edge_index, "behind the version counter": edge_index.data, "numpy": edge_index.numpy()}[change]
-    target[...] = torch.tensor([[0, 2, 0, 2], [2, 0, 2, 0]]) if change != "numpy" else np.array([[0, 2, 0, 2], [2, 0, 2, 0]])
+    target = {
+        "in place": edge_index,
+        "behind the version counter": edge_index.data,
+        "numpy": edge_index.numpy(),
+    }[change]
+    target[...] = (
+        torch.tensor([[0, 2, 0, 2], [2, 0, 2, 0]])
+        if change != "numpy"
+        else np.array([[0, 2, 0, 2], [2, 0, 2, 0]])
+    )
     after = eamp.dirichlet_energy(x, edge_index)
     assert before[1] > 0
     assert after[1] == 0
@@ -65,7 +73,11 @@ def test_inference_tensors_have_no_version_and_still_work(conversions: list[int]
     with torch.inference_mode():
         edge_index = undirected((0, 1))
         x = torch.tensor([[0.0], [1.0]])
-        assert eamp.dirichlet_energy(x, edge_index)[0] == eamp.dirichlet_energy(x, edge_index)[0] == 0.5
+        assert (
+            eamp.dirichlet_energy(x, edge_index)[0]
+            == eamp.dirichlet_energy(x, edge_index)[0]
+            == 0.5
+        )
         assert len(conversions) == 1
 
 
@@ -103,7 +115,10 @@ def test_threads_may_ask_at_once() -> None:
     edge_index, x = g.edge_index, torch.randn(50, 4)
     expected = eamp.dirichlet_energy(x, g)
     results: list[torch.Tensor] = []
-    threads = [threading.Thread(target=lambda: results.append(eamp.dirichlet_energy(x, edge_index))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: results.append(eamp.dirichlet_energy(x, edge_index)))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -11,11 +11,19 @@ from problems import graphs, undirected
 
 
 def weights(g: eamp.Graph) -> torch.Tensor:
-    return torch.ones(2 * g.num_edges, dtype=torch.float64) if g.edge_weight is None else g.edge_weight.double()
+    return (
+        torch.ones(2 * g.num_edges, dtype=torch.float64)
+        if g.edge_weight is None
+        else g.edge_weight.double()
+    )
 
 
 def same(a: eamp.Graph, b: eamp.Graph) -> bool:
-    return a.num_nodes == b.num_nodes and torch.equal(a.edge_index, b.edge_index) and torch.allclose(weights(a), weights(b))
+    return (
+        a.num_nodes == b.num_nodes
+        and torch.equal(a.edge_index, b.edge_index)
+        and torch.allclose(weights(a), weights(b))
+    )
 
 
 @given(graphs())
@@ -25,7 +33,9 @@ def test_all_formats_agree(g: eamp.Graph) -> None:
     matrix = sp.coo_matrix((values.numpy(), tuple(edge_index.numpy())), shape=(n, n))
     network = nx.Graph()
     network.add_nodes_from(range(n))
-    network.add_weighted_edges_from((int(i), int(j), float(w)) for (i, j), w in zip(edge_index.t(), values, strict=True))
+    network.add_weighted_edges_from(
+        (int(i), int(j), float(w)) for (i, j), w in zip(edge_index.t(), values, strict=True)
+    )
     formats = {
         "graph": g,
         "coo": coo,
@@ -47,7 +57,11 @@ def test_all_formats_agree(g: eamp.Graph) -> None:
         "EdgeIndex": EdgeIndex(edge_index, sparse_size=(n, n)),
         "shuffled": edge_index.flip(1),
     }.items():
-        weight = g.edge_weight.flip(0) if name == "shuffled" and g.edge_weight is not None else g.edge_weight
+        weight = (
+            g.edge_weight.flip(0)
+            if name == "shuffled" and g.edge_weight is not None
+            else g.edge_weight
+        )
         assert same(eamp.Graph(adjacency, n, edge_weight=weight), g), name
 
 
@@ -60,7 +74,10 @@ def test_networkx_nodes_are_numbered_in_their_own_order() -> None:
 
 def test_stored_duplicates_in_an_unweighted_matrix_are_one_edge() -> None:
     edges = torch.cat([undirected((0, 1)), undirected((0, 1))], dim=1)
-    assert eamp.Graph(torch.sparse_coo_tensor(edges, torch.ones(4), (2, 2))).degree.tolist() == [1.0, 1.0]
+    assert eamp.Graph(torch.sparse_coo_tensor(edges, torch.ones(4), (2, 2))).degree.tolist() == [
+        1.0,
+        1.0,
+    ]
 
 
 def test_sizes_must_agree() -> None:

@@ -42,13 +42,23 @@ def test_isolated_nodes_and_no_edges_are_fine() -> None:
 
 def test_a_directed_graph_is_refused_with_its_first_one_way_edge_and_the_remedy() -> None:
     directed = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 3]])
-    with pytest.raises(eamp.GraphError, match=r"2 of 4 edges have no opposite, the first is 1 -> 2.*symmetrize=True"):
+    with pytest.raises(
+        eamp.GraphError,
+        match=r"2 of 4 edges have no opposite, the first is 1 -> 2.*symmetrize=True",
+    ):
         eamp.Graph(directed)
-    assert torch.equal(eamp.Graph(directed, symmetrize=True).edge_index, eamp.Graph(undirected((0, 1), (1, 2), (2, 3))).edge_index)
+    assert torch.equal(
+        eamp.Graph(directed, symmetrize=True).edge_index,
+        eamp.Graph(undirected((0, 1), (1, 2), (2, 3))).edge_index,
+    )
 
 
 def test_symmetrize_averages_weights_where_both_directions_are_there() -> None:
-    g = eamp.Graph(torch.tensor([[0, 1, 1], [1, 0, 2]]), edge_weight=torch.tensor([1.0, 3.0, 5.0]), symmetrize=True)
+    g = eamp.Graph(
+        torch.tensor([[0, 1, 1], [1, 0, 2]]),
+        edge_weight=torch.tensor([1.0, 3.0, 5.0]),
+        symmetrize=True,
+    )
     assert g.edge_weight is not None
     assert g.edge_weight.tolist() == [2.0, 2.0, 5.0, 5.0]
 
@@ -56,8 +66,16 @@ def test_symmetrize_averages_weights_where_both_directions_are_there() -> None:
 @pytest.mark.parametrize(
     ("edge_index", "num_nodes", "message"),
     [
-        (torch.tensor([[0, -1], [-1, 0]]), 2, r"2 of 2 edges with an index negative; the first is edge 0, \(0, -1\)"),
-        (torch.tensor([[0, 5], [5, 0]]), 3, r"2 of 2 edges with an index >= num_nodes = 3; the first is edge 0, \(0, 5\)"),
+        (
+            torch.tensor([[0, -1], [-1, 0]]),
+            2,
+            r"2 of 2 edges with an index negative; the first is edge 0, \(0, -1\)",
+        ),
+        (
+            torch.tensor([[0, 5], [5, 0]]),
+            3,
+            r"2 of 2 edges with an index >= num_nodes = 3; the first is edge 0, \(0, 5\)",
+        ),
         (torch.tensor([0, 1]), None, r"shape \[2, num_edges\]; got \[2\]"),
         (torch.tensor([[0, 1], [1, 0], [1, 2]]), None, r"got \[3, 2\]\. It looks transposed"),
         (torch.tensor([[0.0], [1.0]]), None, r"integers; got torch.float32"),

@@ -20,7 +20,9 @@ def edge_list(edges: list[tuple[int, int]], dtype: torch.dtype = torch.int64) ->
 
 
 @given(EDGES, st.booleans(), st.sampled_from([torch.int64, torch.int32, torch.int16]))
-def test_counting_finds_what_sorting_finds(edges: list[tuple[int, int]], symmetrize: bool, dtype: torch.dtype) -> None:
+def test_counting_finds_what_sorting_finds(
+    edges: list[tuple[int, int]], symmetrize: bool, dtype: torch.dtype
+) -> None:
     """Whatever is there: self-loops, duplicates, isolated nodes, one direction or both."""
     given_edges = edge_list(edges, dtype)
     counted = count_entries(given_edges, NODES, symmetrize)
@@ -50,4 +52,8 @@ def test_beyond_32_bits_indices_are_wider(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("eamp.graph.INT32_MAX", 3)
     wide = build_csr(edges, None, 3, False)
     assert (narrow.col.dtype, wide.col.dtype) == (torch.int32, torch.int64)
-    assert all(torch.equal(a.long(), b) for a, b in zip(narrow[:3], wide[:3], strict=True) if a is not None and b is not None)
+    assert all(
+        torch.equal(a.long(), b)
+        for a, b in zip(narrow[:3], wide[:3], strict=True)
+        if a is not None and b is not None
+    )

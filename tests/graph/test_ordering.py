@@ -19,7 +19,10 @@ def shuffled_mesh(nodes: int = 600) -> Data:
     edge_index = place[local_graph(nodes, 6 * nodes, reach=4).edge_index]
     y = torch.empty(nodes, dtype=torch.long).scatter_(0, place, torch.arange(nodes) * 3 // nodes)
     x = torch.randn(nodes, 8, generator=generator) + torch.eye(3, 8)[y]
-    masks = {f"{split}_mask": torch.arange(nodes) % 3 == k for k, split in enumerate(("train", "val", "test"))}
+    masks = {
+        f"{split}_mask": torch.arange(nodes) % 3 == k
+        for k, split in enumerate(("train", "val", "test"))
+    }
     return Data(x=x, edge_index=edge_index, y=y, **masks)
 
 
@@ -57,7 +60,10 @@ def test_training_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None
         model = GCN(8, 16, 3, num_layers=2).double()
         data = shuffled_mesh()
         data.x = data.x.double()
-        return [epoch.train_loss for epoch in train(model, data, PROTOCOLS["paper"].with_changes(epochs=10)).history]
+        return [
+            epoch.train_loss
+            for epoch in train(model, data, PROTOCOLS["paper"].with_changes(epochs=10)).history
+        ]
 
     as_it_is = trained()
     monkeypatch.setattr(ordering, "LARGE", 100)
@@ -67,7 +73,11 @@ def test_training_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None
 def test_sparse_features_lists_and_weights_move_too() -> None:
     data = shuffled_mesh(40)
     order = torch.randperm(40, generator=torch.Generator().manual_seed(1))
-    data.names, data.edge_weight, data.source = [str(k) for k in range(40)], torch.rand(data.num_edges), "somewhere"
+    data.names, data.edge_weight, data.source = (
+        [str(k) for k in range(40)],
+        torch.rand(data.num_edges),
+        "somewhere",
+    )
     sparse = data.clone()
     sparse.x = data.x.to_sparse_csr()
     moved, dense = in_order(sparse, order), in_order(data, order)

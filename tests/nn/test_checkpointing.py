@@ -23,7 +23,10 @@ X = torch.randn(GRAPH.num_nodes, 5, generator=torch.Generator().manual_seed(0))
 LAYERS = 25
 STEP = {"weight": 0.3, "temperature": 1.0}
 EXACT = {**STEP, "detach": False}
-FORCE, OF_A_FORCE = {"acmp", "grand", "entropic-grand"}, {"none", "detached", "exact"}  # a term in an equation, with fewer options
+FORCE, OF_A_FORCE = (
+    {"acmp", "grand", "entropic-grand"},
+    {"none", "detached", "exact"},
+)  # a term in an equation, with fewer options
 OURS = [name for name in MODELS if name not in ("gat", "graphsage")]
 STEPS: dict[str, dict[str, Any] | None] = {
     "none": None,
@@ -31,14 +34,19 @@ STEPS: dict[str, dict[str, Any] | None] = {
     "exact": EXACT,
     "auto": {**EXACT, "temperature": "auto"},
     "learned": {**EXACT, "learn_weight": True, "learn_temperature": True},
-    "feedback": {**EXACT, "weight": {"schedule": "feedback", "lowest": 0.1, "highest": 0.5, "detach": False}},
+    "feedback": {
+        **EXACT,
+        "weight": {"schedule": "feedback", "lowest": 0.1, "highest": 0.5, "detach": False},
+    },
     "ramp": {**STEP, "weight": {"schedule": "ramp", "start": 0.1, "end": 0.5}},
 }
 
 
 def network(name: str, checkpoint: bool, **options: Any) -> Module:
     torch.manual_seed(0)
-    return MODELS[name](5, 8, 3, options.pop("num_layers", LAYERS), checkpoint=checkpoint, **options)
+    return MODELS[name](
+        5, 8, 3, options.pop("num_layers", LAYERS), checkpoint=checkpoint, **options
+    )
 
 
 @contextmanager
@@ -80,16 +88,26 @@ def training_step(model: Module, x: Tensor = X) -> tuple[list[Tensor], int]:
 
 def assert_same(results: list[Tensor], expected: list[Tensor]) -> None:
     assert len(results) == len(expected)
-    assert all(torch.equal(a, b) and a.isfinite().all() for a, b in zip(results, expected, strict=True))
+    assert all(
+        torch.equal(a, b) and a.isfinite().all() for a, b in zip(results, expected, strict=True)
+    )
 
 
-@pytest.mark.parametrize(("name", "step"), [(name, step) for name in OURS for step in STEPS if name not in FORCE or step in OF_A_FORCE])
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [(name, step) for name in OURS for step in STEPS if name not in FORCE or step in OF_A_FORCE],
+)
 def test_the_same_numbers_from_fewer_bytes(name: str, step: str) -> None:
     options: dict[str, Any] = {"dropout": 0.4, "entropy": copy.deepcopy(STEPS[step])}
     expected, many = training_step(network(name, False, **options))
     results, few = training_step(network(name, True, **options))
     assert_same(results, expected)
-    if name != "linear" or step in ("exact", "auto", "learned", "feedback"):  # else a backward pass needs no embedding at all
+    if name != "linear" or step in (
+        "exact",
+        "auto",
+        "learned",
+        "feedback",
+    ):  # else a backward pass needs no embedding at all
         assert few < 0.7 * many
 
 
@@ -101,7 +119,10 @@ def test_the_same_numbers_from_fewer_bytes(name: str, step: str) -> None:
         ("g2", {"conv": "gat"}),
         ("g2", {"p": 1.5}),
         ("deep-gcn", {"shared": True, "weights": "identity", "residual": True}),
-        ("deep-gcn", {"shared": True, "num_layers": 300, "entropy": {**EXACT, "temperature": "auto"}}),
+        (
+            "deep-gcn",
+            {"shared": True, "num_layers": 300, "entropy": {**EXACT, "temperature": "auto"}},
+        ),
         ("grand", {"attention": "nonlinear", "method": "rk4", "num_layers": 4}),
         ("grand", {"method": "dopri5", "num_layers": 4}),
         ("grand", {"method": "dopri5", "adjoint": True, "num_layers": 4}),
@@ -111,7 +132,10 @@ def test_the_same_numbers_from_fewer_bytes(name: str, step: str) -> None:
 )
 def test_the_same_numbers_in_every_form(name: str, options: dict[str, Any]) -> None:
     options = {"entropy": EXACT, "dropout": 0.4, **options}
-    assert_same(training_step(network(name, True, **options))[0], training_step(network(name, False, **options))[0])
+    assert_same(
+        training_step(network(name, True, **options))[0],
+        training_step(network(name, False, **options))[0],
+    )
 
 
 def test_sparse_features() -> None:
@@ -120,7 +144,9 @@ def test_sparse_features() -> None:
     results = []
     for checkpoint in (False, True):
         torch.manual_seed(0)
-        results.append(training_step(eamp.nn.GCN(30, 8, 3, LAYERS, dropout=0.4, checkpoint=checkpoint), x)[0])
+        results.append(
+            training_step(eamp.nn.GCN(30, 8, 3, LAYERS, dropout=0.4, checkpoint=checkpoint), x)[0]
+        )
     assert_same(*results)
 
 
@@ -140,7 +166,13 @@ def test_a_probe_sees_every_layer_once(name: str) -> None:
     for checkpoint in (False, True):
         model = network(name, checkpoint, entropy=STEP, dropout=0.4)
         torch.manual_seed(1)
-        with eamp.probe(model, ["energy"], layers=getattr(model, "probed_layers", None), gradients=True, history=True) as p:
+        with eamp.probe(
+            model,
+            ["energy"],
+            layers=getattr(model, "probed_layers", None),
+            gradients=True,
+            history=True,
+        ) as p:
             model(X, GRAPH).sum().backward()
         tables.append(p.table())
     assert tables[1].equals(tables[0])
@@ -158,7 +190,10 @@ def test_a_learned_input_gets_its_gradient() -> None:
 def test_gradients_of_gradients() -> None:
     results = []
     for checkpoint in (False, True):
-        model, x = network("entropic-gcnii", checkpoint, entropy=EXACT).double(), X.double().requires_grad_()
+        model, x = (
+            network("entropic-gcnii", checkpoint, entropy=EXACT).double(),
+            X.double().requires_grad_(),
+        )
         first = torch.autograd.grad(model(x, GRAPH).square().sum(), x, create_graph=True)[0]
         results.append(torch.autograd.grad(first.square().sum(), x)[0])
     assert torch.equal(*results)
@@ -229,7 +264,10 @@ def peak(layers: int) -> tuple[int, int]:
     return most, runs
 
 
-@pytest.mark.parametrize(("layers", "embeddings", "passes"), [(16, 8, 2), (64, 16, 2), (256, 32, 2), (1000, 64, 2), (4096, 48, 3)])
+@pytest.mark.parametrize(
+    ("layers", "embeddings", "passes"),
+    [(16, 8, 2), (64, 16, 2), (256, 32, 2), (1000, 64, 2), (4096, 48, 3)],
+)
 def test_what_is_kept_grows_with_the_logarithm(layers: int, embeddings: int, passes: int) -> None:
     most, runs = peak(layers)
     assert most <= embeddings

@@ -29,14 +29,20 @@ def test_it_adds_the_step_at_the_output() -> None:
     conv, x = GCNConv(4, 6), features()
     out = conv(x, EDGES)
     layer = eamp.EntropyAware(conv, weight=0.5, temperature=2.0)
-    torch.testing.assert_close(layer(x, EDGES), out + 0.5 * 2.0 * eamp.entropy_gradient(out, EDGES, 2.0))
+    torch.testing.assert_close(
+        layer(x, EDGES), out + 0.5 * 2.0 * eamp.entropy_gradient(out, EDGES, 2.0)
+    )
 
 
 @pytest.mark.parametrize("variant", ["exact", "paper"])
 @pytest.mark.parametrize("normalize", [False, True])
-def test_it_adds_the_step_at_the_input_with_the_papers_residual(variant: Variant, normalize: bool) -> None:
+def test_it_adds_the_step_at_the_input_with_the_papers_residual(
+    variant: Variant, normalize: bool
+) -> None:
     conv, x = GCNConv(4, 4), features()
-    layer = eamp.EntropyAware(conv, 0.5, 2.0, placement="input", residual=True, variant=variant, normalize=normalize)
+    layer = eamp.EntropyAware(
+        conv, 0.5, 2.0, placement="input", residual=True, variant=variant, normalize=normalize
+    )
     step = 0.5 * 2.0 * eamp.entropy_gradient(x, EDGES, 2.0, variant=variant, normalize=normalize)
     torch.testing.assert_close(layer(x, EDGES), x + conv(x, EDGES) + step)
 
@@ -59,7 +65,9 @@ CANDIDATES = candidates()
 
 def test_most_of_pyg_is_covered() -> None:
     assert len(CANDIDATES) >= 20
-    assert {"GCNConv", "GATConv", "GATv2Conv", "SAGEConv", "GraphConv", "TransformerConv"} <= set(CANDIDATES)
+    assert {"GCNConv", "GATConv", "GATv2Conv", "SAGEConv", "GraphConv", "TransformerConv"} <= set(
+        CANDIDATES
+    )
 
 
 @pytest.mark.parametrize("name", CANDIDATES)
@@ -103,7 +111,9 @@ def test_the_adjacency_is_found_by_its_name() -> None:
     x, positions = features(), torch.randn(10, 3)
     out = conv(x, positions, EDGES)
     layer = eamp.EntropyAware(conv, weight=1.0, temperature=2.0)
-    torch.testing.assert_close(layer(x, positions, EDGES), out + 2.0 * eamp.entropy_gradient(out, EDGES, 2.0))
+    torch.testing.assert_close(
+        layer(x, positions, EDGES), out + 2.0 * eamp.entropy_gradient(out, EDGES, 2.0)
+    )
 
 
 def test_a_graph_may_stand_in_for_the_edge_index() -> None:
@@ -142,14 +152,21 @@ def test_detached_the_step_is_a_constant_and_otherwise_it_is_differentiated() ->
     assert not torch.allclose(grad(detach=False), bare, rtol=1e-2)
 
 
-@pytest.mark.parametrize("options", [{}, {"variant": "paper"}, {"normalize": True}, {"placement": "input", "residual": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"variant": "paper"}, {"normalize": True}, {"placement": "input", "residual": True}],
+)
 def test_gradcheck_through_the_layer(options: dict[str, Any]) -> None:
-    layer = eamp.EntropyAware(GCNConv(3, 3), 0.7, 0.9, detach=False, learn_weight=True, learn_temperature=True, **options).double()
+    layer = eamp.EntropyAware(
+        GCNConv(3, 3), 0.7, 0.9, detach=False, learn_weight=True, learn_temperature=True, **options
+    ).double()
     x = torch.randn(10, 3, dtype=torch.float64, requires_grad=True)
     parameters = dict(layer.named_parameters())
 
     def run(x: Tensor, *values: Tensor) -> Tensor:
-        return torch.func.functional_call(layer, dict(zip(parameters, values, strict=True)), (x, EDGES))
+        return torch.func.functional_call(
+            layer, dict(zip(parameters, values, strict=True)), (x, EDGES)
+        )
 
     assert {"weight", "log_temperature"} <= set(parameters)
     assert gradcheck(run, (x, *parameters.values()))
@@ -203,7 +220,9 @@ def test_a_schedule_is_called_with_energies_and_temperature() -> None:
     layer = eamp.EntropyAware(conv, weight=Feedback(), temperature=2.0)
     assert "weight.strength" in dict(layer.named_parameters())
     out = conv(x, EDGES)
-    torch.testing.assert_close(layer(x, EDGES), out + 0.3 * 2.0 * eamp.entropy_gradient(out, EDGES, 2.0))
+    torch.testing.assert_close(
+        layer(x, EDGES), out + 0.3 * 2.0 * eamp.entropy_gradient(out, EDGES, 2.0)
+    )
 
 
 # --- A good citizen ---------------------------------------------------------------------------------------------------
@@ -216,7 +235,10 @@ def test_a_schedule_is_called_with_energies_and_temperature() -> None:
         ({"temperature": "hot"}, "number > 0 or 'auto', but is 'hot'"),
         ({"temperature": "auto", "learn_temperature": True}, "choose one"),
         ({"weight": math.inf}, "weight must be finite"),
-        ({"weight": lambda energy, temperature: 1.0, "learn_weight": True}, "needs a number to start from"),
+        (
+            {"weight": lambda energy, temperature: 1.0, "learn_weight": True},
+            "needs a number to start from",
+        ),
         ({"placement": "middle"}, "'output' or 'input', but is 'middle'"),
         ({"variant": "approximate"}, "'exact' or 'paper', but is 'approximate'"),
     ],
@@ -299,7 +321,9 @@ def test_torch_compile_in_one_graph(temperature: Any, detach: bool, adjacency: s
 
 
 @pytest.mark.filterwarnings("ignore")  # of torch.compile's own imports
-@pytest.mark.skipif(shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler")
+@pytest.mark.skipif(
+    shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler"
+)
 def test_torch_compile_with_inductor() -> None:
     torch._dynamo.reset()
     g = random_graph(30, 60)

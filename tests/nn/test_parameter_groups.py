@@ -14,8 +14,13 @@ def test_convolutions_and_dense_layers_decay_apart_and_the_step_not_at_all() -> 
 
 
 def test_every_parameter_is_in_one_group_even_where_layers_are_shared() -> None:
-    for model in (eamp.wrap(pyg.GCN(4, 8, num_layers=3), learn_weight=True), eamp.nn.G2(4, 8, 3, num_layers=5)):
+    for model in (
+        eamp.wrap(pyg.GCN(4, 8, num_layers=3), learn_weight=True),
+        eamp.nn.G2(4, 8, 3, num_layers=5),
+    ):
         members = [parameter for group in parameter_groups(model) for parameter in group["params"]]
         assert len(members) == len({id(parameter) for parameter in members})
-        assert {id(parameter) for parameter in members} == {id(parameter) for parameter in model.parameters()}
+        assert {id(parameter) for parameter in members} == {
+            id(parameter) for parameter in model.parameters()
+        }
         torch.optim.Adam(parameter_groups(model))

@@ -21,7 +21,12 @@ from problems import random_graph
 ENTROPIES = [
     None,
     {"weight": 0.7, "temperature": 2.0},
-    {"weight": {"schedule": "gain", "of": 0.3}, "temperature": 100.0, "normalization": "sym", "scale_free": True},
+    {
+        "weight": {"schedule": "gain", "of": 0.3},
+        "temperature": 100.0,
+        "normalization": "sym",
+        "scale_free": True,
+    },
     {"weight": {"schedule": "ramp", "start": 0.5, "end": 2.0}, "temperature": 2.0},
 ]
 
@@ -40,11 +45,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def features(width: int = 8, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, eamp.Graph]:
-    return torch.randn(20, width, generator=torch.Generator().manual_seed(2), dtype=torch.float64).to(dtype), random_graph(20, 50)
+    return torch.randn(
+        20, width, generator=torch.Generator().manual_seed(2), dtype=torch.float64
+    ).to(dtype), random_graph(20, 50)
 
 
 @pytest.mark.parametrize("entropy", ENTROPIES)
-def test_a_network_is_the_same_as_with_one_layer_after_the_other(entropy: dict[str, Any] | None, calls: list[Any]) -> None:
+def test_a_network_is_the_same_as_with_one_layer_after_the_other(
+    entropy: dict[str, Any] | None, calls: list[Any]
+) -> None:
     x, g = features()
     model = GCN(8, 8, 3, 4, entropy=entropy).double()
     for conv in model.convs:
@@ -114,7 +123,9 @@ def test_other_layers_are_taken_as_they_are(conv: Module, calls: list[Any]) -> N
     assert not calls
 
 
-def test_half_precision_and_casting_and_sparse_features_and_other_backends(calls: list[Any]) -> None:
+def test_half_precision_and_casting_and_sparse_features_and_other_backends(
+    calls: list[Any],
+) -> None:
     x, g = features(dtype=torch.float32)
     conv = eamp.EntropyAware(GCNConv(8, 8), weight=0.7)
     with torch.autocast("cpu", torch.bfloat16):
@@ -134,7 +145,9 @@ def test_hooks_on_parts_of_a_layer_see_it(calls: list[Any]) -> None:
         handle = module.register_forward_pre_hook(lambda *_, name=name: seen.append(name))
         layer(conv, x, g)
         handle.remove()
-    handle = torch.nn.modules.module.register_module_forward_hook(lambda module, *_: seen.append(type(module).__name__))
+    handle = torch.nn.modules.module.register_module_forward_hook(
+        lambda module, *_: seen.append(type(module).__name__)
+    )
     layer(conv, x, g)
     handle.remove()
     assert seen == ["layer", "conv", "lin", "Linear", "GCNConv", "EntropyAware"]
@@ -151,7 +164,11 @@ def test_who_traces_sees_operators(calls: list[Any]) -> None:
     assert not calls
 
 
-@pytest.mark.parametrize("looks_on", [lambda model: eamp.probe(model), lambda model: eamp.backend("torch")], ids=["probe", "backend"])
+@pytest.mark.parametrize(
+    "looks_on",
+    [lambda model: eamp.probe(model), lambda model: eamp.backend("torch")],
+    ids=["probe", "backend"],
+)
 def test_a_second_pass_takes_layers_as_the_first_did(looks_on: Any) -> None:
     x, g = features(dtype=torch.float32)
     model = GCN(8, 8, 3, 9, entropy={"weight": 0.7}, checkpoint=True)
@@ -161,7 +178,9 @@ def test_a_second_pass_takes_layers_as_the_first_did(looks_on: Any) -> None:
     later = [parameter.grad for parameter in model.parameters()]
     model.zero_grad()
     model(x, g).sum().backward()
-    for got, expected in zip(later, (parameter.grad for parameter in model.parameters()), strict=True):
+    for got, expected in zip(
+        later, (parameter.grad for parameter in model.parameters()), strict=True
+    ):
         torch.testing.assert_close(got, expected, rtol=1e-3, atol=1e-4)
 
 

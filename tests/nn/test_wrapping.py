@@ -32,7 +32,15 @@ class Own(torch.nn.Module):
 
 def pna() -> PNA:
     degrees = torch.bincount(GRAPH.degree.long())
-    return PNA(4, 8, num_layers=2, out_channels=3, aggregators=["mean", "max"], scalers=["identity"], deg=degrees)
+    return PNA(
+        4,
+        8,
+        num_layers=2,
+        out_channels=3,
+        aggregators=["mean", "max"],
+        scalers=["identity"],
+        deg=degrees,
+    )
 
 
 MODELS = {
@@ -42,9 +50,12 @@ MODELS = {
     "GIN": lambda: GIN(4, 8, num_layers=3, out_channels=3),
     "PNA": pna,
     "Sequential": lambda: pyg.Sequential(
-        "x, edge_index", [(GCNConv(4, 8), "x, edge_index -> x"), ReLU(), (GCNConv(8, 3), "x, edge_index -> x")]
+        "x, edge_index",
+        [(GCNConv(4, 8), "x, edge_index -> x"), ReLU(), (GCNConv(8, 3), "x, edge_index -> x")],
     ),
-    "DeepGCNLayer": lambda: DeepGCNLayer(SAGEConv(4, 4), torch.nn.LayerNorm(4), ReLU(), block="res+"),
+    "DeepGCNLayer": lambda: DeepGCNLayer(
+        SAGEConv(4, 4), torch.nn.LayerNorm(4), ReLU(), block="res+"
+    ),
     "own": Own,
     "layer": lambda: GCNConv(4, 3),
 }
@@ -54,7 +65,11 @@ MODELS = {
 def test_wrap_changes_the_output_and_unwrap_restores_the_very_same_modules(name: str) -> None:
     model = MODELS[name]().eval()
     x = torch.randn(10, 4)
-    modules, parameters, expected = dict(model.named_modules()), dict(model.named_parameters()), model(x, EDGES)
+    modules, parameters, expected = (
+        dict(model.named_modules()),
+        dict(model.named_parameters()),
+        model(x, EDGES),
+    )
     wrapped = eamp.wrap(model, weight=1.0, temperature=1.0)
     assert {id(p) for p in wrapped.parameters()} == {id(p) for p in parameters.values()}
     assert not torch.allclose(wrapped(x, EDGES), expected)
@@ -76,7 +91,9 @@ def test_wrapping_twice_is_wrapping_once_and_other_options_are_an_error(name: st
     model = eamp.wrap(MODELS[name](), weight=0.5)
     before = repr(model), dict(model.named_modules())
     assert (repr(eamp.wrap(model, weight=0.5)), dict(model.named_modules())) == before
-    with pytest.raises(ValueError, match=r"already wrapped with weight=0.5.* call eamp.unwrap\(model\) before"):
+    with pytest.raises(
+        ValueError, match=r"already wrapped with weight=0.5.* call eamp.unwrap\(model\) before"
+    ):
         eamp.wrap(model, weight=0.7)
     assert dict(model.named_modules()) == before[1]
 
@@ -104,7 +121,9 @@ def test_a_layer_used_in_two_places_stays_one_layer() -> None:
 
 def test_only_and_skip_by_name_and_type() -> None:
     def wrapped(model: torch.nn.Module) -> set[str]:
-        return {name for name, module in model.named_modules() if isinstance(module, eamp.EntropyAware)}
+        return {
+            name for name, module in model.named_modules() if isinstance(module, eamp.EntropyAware)
+        }
 
     gcn = MODELS["GCN"]
     assert wrapped(eamp.wrap(gcn(), only=["convs.0", "convs.2"])) == {"convs.0", "convs.2"}
@@ -117,7 +136,9 @@ def test_only_and_skip_by_name_and_type() -> None:
 def test_any_layer_can_be_named_even_if_it_is_not_pygs() -> None:
     class Mean(torch.nn.Module):
         def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-            return (torch.sparse_coo_tensor(edge_index, torch.ones(edge_index.size(1)), (10, 10)) @ x) / 2
+            return (
+                torch.sparse_coo_tensor(edge_index, torch.ones(edge_index.size(1)), (10, 10)) @ x
+            ) / 2
 
     class Model(torch.nn.Module):
         def __init__(self) -> None:
@@ -129,7 +150,9 @@ def test_any_layer_can_be_named_even_if_it_is_not_pygs() -> None:
                 x = layer(x, edge_index)
             return x
 
-    with pytest.raises(ValueError, match=r"Model has no layer to wrap among Mean, Model, ModuleList.*only="):
+    with pytest.raises(
+        ValueError, match=r"Model has no layer to wrap among Mean, Model, ModuleList.*only="
+    ):
         eamp.wrap(Model())
     model = eamp.wrap(Model(), only=Mean)
     assert all(isinstance(layer, eamp.EntropyAware) for layer in model.layers)

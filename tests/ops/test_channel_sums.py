@@ -16,28 +16,42 @@ from problems import irregular_graph, problems, random_graph
 
 
 @given(problems(), st.sampled_from(("numba", "torch")))
-def test_backends_agree_with_the_reference(problem: tuple[Tensor, eamp.Graph], backend: str) -> None:
+def test_backends_agree_with_the_reference(
+    problem: tuple[Tensor, eamp.Graph], backend: str
+) -> None:
     x, graph = problem
     y = torch.randn_like(x)
     for name in ("channel_products", "channel_differences"):
-        torch.testing.assert_close(getattr(load(backend), name)(x, y, graph.csr), getattr(reference, name)(x, y, graph.csr))
+        torch.testing.assert_close(
+            getattr(load(backend), name)(x, y, graph.csr), getattr(reference, name)(x, y, graph.csr)
+        )
     with eamp.backend(backend):
-        torch.testing.assert_close(channel_squares(x, graph.csr), reference.channel_products(x, x, graph.csr))
+        torch.testing.assert_close(
+            channel_squares(x, graph.csr), reference.channel_products(x, x, graph.csr)
+        )
 
 
 @given(problems())
-def test_summed_over_channels_they_are_the_squared_differences(problem: tuple[Tensor, eamp.Graph]) -> None:
+def test_summed_over_channels_they_are_the_squared_differences(
+    problem: tuple[Tensor, eamp.Graph],
+) -> None:
     x, graph = problem
-    torch.testing.assert_close(channel_squares(x, graph.csr).sum(1), eamp.ops.squared_differences(x, graph.csr))
+    torch.testing.assert_close(
+        channel_squares(x, graph.csr).sum(1), eamp.ops.squared_differences(x, graph.csr)
+    )
 
 
 @pytest.mark.parametrize("backend", ["numba", "torch", "reference"])
 def test_derivatives_are_exact_to_the_third_order(backend: str) -> None:
     graph = random_graph(6, 9, weighted=True)
-    x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(
+        6, 2, dtype=torch.float64, requires_grad=True, generator=torch.Generator().manual_seed(0)
+    )
 
     def slope(x: Tensor) -> Tensor:
-        (grad,) = torch.autograd.grad(channel_squares(x, graph.csr).pow(2).sum(), x, create_graph=True)
+        (grad,) = torch.autograd.grad(
+            channel_squares(x, graph.csr).pow(2).sum(), x, create_graph=True
+        )
         return grad
 
     with eamp.backend(backend):

@@ -17,7 +17,9 @@ def test_widths_and_precisions_are_kept_apart(dtype: torch.dtype) -> None:
     for width in (3, 7, 3):
         c = normaliser(torch.zeros(9, width, dtype=dtype), csr.rsqrt_degree)
         assert c.dtype == (torch.float32 if dtype == torch.bfloat16 else dtype)
-        torch.testing.assert_close(c.double(), (csr.degree * width).rsqrt().nan_to_num(posinf=0.0), rtol=1e-6, atol=0)
+        torch.testing.assert_close(
+            c.double(), (csr.degree * width).rsqrt().nan_to_num(posinf=0.0), rtol=1e-6, atol=0
+        )
     torch.testing.assert_close(rsqrt_degree_with_loop(csr, torch.float64), (csr.degree + 1).rsqrt())
     assert bool((without_degrees(csr).rsqrt_degree == 1).all())
 

@@ -14,7 +14,11 @@ def seeded(x: Tensor, p: float, seed: int = 0) -> Tensor:
     return dropout(x, p)
 
 
-@given(size=st.sampled_from([1, 7, PIECE - 1, PIECE, PIECE + 1, 5 * PIECE + 3]), p=st.floats(0.01, 0.99), double=st.booleans())
+@given(
+    size=st.sampled_from([1, 7, PIECE - 1, PIECE, PIECE + 1, 5 * PIECE + 3]),
+    p=st.floats(0.01, 0.99),
+    double=st.booleans(),
+)
 def test_elements_are_zero_or_scaled(size: int, p: float, double: bool) -> None:
     x = torch.arange(1, size + 1, dtype=torch.float64 if double else torch.float32)
     out = seeded(x, p)
@@ -31,7 +35,9 @@ def test_no_element_knows_of_another() -> None:
         assert abs(float((masks[0, lag:] * masks[0, :-lag]).mean())) < bound * 1.1
     assert abs(float((masks[0] * masks[1]).mean())) < bound
     assert abs(float((masks[1] * masks[2]).mean())) < bound
-    ones = (masks[0].view(-1, 16) > 0).sum(1).double()  # the number of ones among 16 neighbours is binomial
+    ones = (
+        (masks[0].view(-1, 16) > 0).sum(1).double()
+    )  # the number of ones among 16 neighbours is binomial
     assert float(ones.var()) == pytest.approx(4, rel=0.05)
 
 

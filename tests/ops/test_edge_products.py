@@ -23,13 +23,18 @@ def dense(a: Tensor, graph: eamp.Graph) -> Tensor:
 
 
 @given(problems(), st.sampled_from(BACKENDS))
-def test_sums_are_products_with_the_dense_matrix(problem: tuple[Tensor, eamp.Graph], backend: str) -> None:
+def test_sums_are_products_with_the_dense_matrix(
+    problem: tuple[Tensor, eamp.Graph], backend: str
+) -> None:
     x, graph = problem
     a = torch.randn(graph.csr.col.numel(), dtype=x.dtype)
     y = torch.randn_like(x)
     with eamp.backend(backend):
         torch.testing.assert_close(attended_sums(a, x, graph.csr), dense(a, graph) @ x)
-        torch.testing.assert_close(dense(edge_products(x, y, graph.csr), graph), (x @ y.t()) * (dense(torch.ones_like(a), graph)))
+        torch.testing.assert_close(
+            dense(edge_products(x, y, graph.csr), graph),
+            (x @ y.t()) * (dense(torch.ones_like(a), graph)),
+        )
 
 
 def test_products_of_more_features_than_a_block() -> None:
@@ -55,17 +60,22 @@ def test_are_well_behaved_operators(dtype: torch.dtype) -> None:
     x = torch.randn(10, 3, dtype=dtype, requires_grad=True)
     csr = (*graph.csr[:3], "numba")
     torch.library.opcheck(torch.ops.eamp.attended_sums.default, (a, x, *csr))
-    torch.library.opcheck(torch.ops.eamp.edge_products.default, (x, x.detach().clone().requires_grad_(), *csr))
+    torch.library.opcheck(
+        torch.ops.eamp.edge_products.default, (x, x.detach().clone().requires_grad_(), *csr)
+    )
 
 
 def test_padding_is_neither_read_nor_written() -> None:
     graph = irregular_graph()
     m, pad = graph.csr.col.numel(), 5
     padded = graph.csr._replace(
-        col=torch.cat([graph.csr.col, graph.csr.col.new_zeros(pad)]), reverse=torch.cat([graph.csr.reverse, graph.csr.reverse[:pad]])
+        col=torch.cat([graph.csr.col, graph.csr.col.new_zeros(pad)]),
+        reverse=torch.cat([graph.csr.reverse, graph.csr.reverse[:pad]]),
     )
     x = torch.randn(10, 3)
     a = torch.randn(m)
     long = torch.cat([a, torch.full((pad,), float("nan"))])
     torch.testing.assert_close(attended_sums(long, x, padded), attended_sums(a, x, graph.csr))
-    torch.testing.assert_close(edge_products(x, x, padded), torch.cat([edge_products(x, x, graph.csr), torch.zeros(pad)]))
+    torch.testing.assert_close(
+        edge_products(x, x, padded), torch.cat([edge_products(x, x, graph.csr), torch.zeros(pad)])
+    )

@@ -14,7 +14,9 @@ SCALE = torch.rand(9)
 
 
 def propagated(x: Tensor, mixed_in: Tensor | None = None) -> Tensor:
-    return ops.neighbour_sums(SCALE, x, SCALE.flip(0), GRAPH.csr, self_loops=True, mixed_in=mixed_in, share=0.3)
+    return ops.neighbour_sums(
+        SCALE, x, SCALE.flip(0), GRAPH.csr, self_loops=True, mixed_in=mixed_in, share=0.3
+    )
 
 
 @pytest.fixture
@@ -47,7 +49,9 @@ def test_tensors_without_contents_see_the_operator(calls: list[str]) -> None:
 
 def test_a_compiled_call_gives_the_same() -> None:
     x, y = torch.randn(9, 4), torch.randn(9, 4)
-    torch.testing.assert_close(torch.compile(propagated, backend="aot_eager", fullgraph=True)(x, y), propagated(x, y))
+    torch.testing.assert_close(
+        torch.compile(propagated, backend="aot_eager", fullgraph=True)(x, y), propagated(x, y)
+    )
 
 
 def test_what_is_mixed_in_is_differentiated() -> None:

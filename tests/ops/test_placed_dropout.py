@@ -10,9 +10,18 @@ from eamp.ops.dropout import dropout
 from eamp.ops.placed_dropout import Places, _dropout_rows, placed
 
 
-@given(rows=st.integers(1, 300), width=st.sampled_from([1, 7, 64, 5000]), p=st.floats(0.05, 0.95), double=st.booleans())
+@given(
+    rows=st.integers(1, 300),
+    width=st.sampled_from([1, 7, 64, 5000]),
+    p=st.floats(0.05, 0.95),
+    double=st.booleans(),
+)
 def test_rows_are_dropped_as_in_the_whole(rows: int, width: int, p: float, double: bool) -> None:
-    x = torch.ones(rows if width < 5000 else rows % 7 + 1, width, dtype=torch.float64 if double else torch.float32)
+    x = torch.ones(
+        rows if width < 5000 else rows % 7 + 1,
+        width,
+        dtype=torch.float64 if double else torch.float32,
+    )
     nodes = torch.arange(x.size(0))[:: 1 + rows % 3]
     torch.manual_seed(rows)
     wanted = dropout(x, p)[nodes]
@@ -44,11 +53,19 @@ def test_the_gradient_passes_where_the_value_did() -> None:
 
 def test_what_is_no_embedding_of_the_part_is_not_dropped_wrongly() -> None:
     with placed(Places(torch.arange(4))):
-        for x in (torch.ones(5, 2), torch.ones(4), torch.ones(4, 2).to_sparse_csr(), torch.ones(4, 2, dtype=torch.bfloat16)):
+        for x in (
+            torch.ones(5, 2),
+            torch.ones(4),
+            torch.ones(4, 2).to_sparse_csr(),
+            torch.ones(4, 2, dtype=torch.bfloat16),
+        ):
             with pytest.raises(eamp.GraphError, match="spread over several processes"):
                 dropout(x, 0.5)
 
 
 def test_it_is_a_sound_operator() -> None:
     x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(_dropout_rows.registered, (x, torch.tensor(5), 0.4, torch.arange(4) * 9, torch.arange(5) * 3))
+    torch.library.opcheck(
+        _dropout_rows.registered,
+        (x, torch.tensor(5), 0.4, torch.arange(4) * 9, torch.arange(5) * 3),
+    )

@@ -18,7 +18,9 @@ from problems import problems, random_graph
 
 @pytest.mark.parametrize("backend", ["numba", "torch"])
 @given(problem=problems(), seed=st.integers(0, 1000), self_loops=st.booleans())
-def test_backends_agree_with_the_oracle(problem: tuple[torch.Tensor, eamp.Graph], seed: int, self_loops: bool, backend: str) -> None:
+def test_backends_agree_with_the_oracle(
+    problem: tuple[torch.Tensor, eamp.Graph], seed: int, self_loops: bool, backend: str
+) -> None:
     x, g = problem
     generator = torch.Generator().manual_seed(seed)
     y = torch.randn(x.shape, dtype=x.dtype, generator=generator)
@@ -62,19 +64,36 @@ def test_operators_pass_opcheck(backend: str, weighted: bool) -> None:
     torch.library.opcheck(_inner.registered, (x, y, *csr, backend))
     torch.library.opcheck(_weighted.registered, (q, x, None, None, *csr, backend))
     torch.library.opcheck(_weighted.registered, (q, x, r, y, *csr, backend))
-    torch.library.opcheck(_neighbours.registered, (q.detach(), x, r.detach(), None, *csr, True, 0.0, backend))
-    torch.library.opcheck(_neighbours.registered, (q.detach(), x, r.detach(), y, *csr, True, 0.3, backend))
-    torch.library.opcheck(_entropy_step.registered, (x, *csr, g.csr.rsqrt_degree, temperature, 2.0, backend))  # type: ignore[attr-defined]
+    torch.library.opcheck(
+        _neighbours.registered, (q.detach(), x, r.detach(), None, *csr, True, 0.0, backend)
+    )
+    torch.library.opcheck(
+        _neighbours.registered, (q.detach(), x, r.detach(), y, *csr, True, 0.3, backend)
+    )
+    torch.library.opcheck(
+        _entropy_step.registered, (x, *csr, g.csr.rsqrt_degree, temperature, 2.0, backend)
+    )  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_derivative_in_one_operator_is_the_composed_one(dtype: torch.dtype, weighted: bool) -> None:
+def test_the_derivative_in_one_operator_is_the_composed_one(
+    dtype: torch.dtype, weighted: bool
+) -> None:
     g = random_graph(20, 50, weighted=weighted)
     x, grad_step = torch.randn(2, 20, 6).to(dtype)
     temperature = torch.tensor(0.7, dtype=torch.float64)
     _, energy = ops.entropy_step(x, g.csr, temperature)
-    given = (x, grad_step, torch.randn_like(energy), energy, *g.csr[:4], g.csr.rsqrt_degree, temperature, 1.5)
+    given = (
+        x,
+        grad_step,
+        torch.randn_like(energy),
+        energy,
+        *g.csr[:4],
+        g.csr.rsqrt_degree,
+        temperature,
+        1.5,
+    )
     expected = composed_backward(*given, "reference")  # type: ignore[arg-type]
     tolerance = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2}[dtype]
     for backend in ("numba", "torch"):
@@ -113,17 +132,26 @@ def test_padding_past_the_last_row_is_never_read() -> None:
     g = random_graph(9, 15)
     x = torch.randn(9, 4)
     padding = torch.full((5,), 10**6, dtype=torch.int32)
-    padded = g.csr._replace(col=torch.cat([g.csr.col, padding]), reverse=torch.cat([g.csr.reverse, padding]))
+    padded = g.csr._replace(
+        col=torch.cat([g.csr.col, padding]), reverse=torch.cat([g.csr.reverse, padding])
+    )
     for backend in ("numba", "torch", "reference"):
         with eamp.backend(backend):
-            torch.testing.assert_close(ops.squared_differences(x, padded), ops.squared_differences(x, g.csr))
-            torch.testing.assert_close(ops.weighted_differences(x[:, 0], x, padded), ops.weighted_differences(x[:, 0], x, g.csr))
+            torch.testing.assert_close(
+                ops.squared_differences(x, padded), ops.squared_differences(x, g.csr)
+            )
+            torch.testing.assert_close(
+                ops.weighted_differences(x[:, 0], x, padded),
+                ops.weighted_differences(x[:, 0], x, g.csr),
+            )
 
 
 def test_64_bit_indices_give_the_same() -> None:
     g = random_graph(30, 80, weighted=True)
     x = torch.randn(30, 5)
-    wide = g.csr._replace(rowptr=g.csr.rowptr.long(), col=g.csr.col.long(), reverse=g.csr.reverse.long())
+    wide = g.csr._replace(
+        rowptr=g.csr.rowptr.long(), col=g.csr.col.long(), reverse=g.csr.reverse.long()
+    )
     for a, b in zip(ops.entropy_step(x, wide, 1.0), ops.entropy_step(x, g.csr, 1.0), strict=True):
         assert torch.equal(a, b)
 
@@ -157,14 +185,25 @@ def test_without_self_loops_a_node_does_not_see_itself(backend: str) -> None:
     path = eamp.Graph(path.edge_index, 4)
     x = torch.tensor([[torch.inf], [1.0], [2.0], [torch.nan]])
     with eamp.backend(backend):
-        assert ops.neighbour_sums(ones, x, ones, path.csr).flatten().tolist() == [1.0, torch.inf, 1.0, 0.0]
+        assert ops.neighbour_sums(ones, x, ones, path.csr).flatten().tolist() == [
+            1.0,
+            torch.inf,
+            1.0,
+            0.0,
+        ]
 
 
 def test_operands_of_another_dtype_are_converted() -> None:
     g = random_graph(20, 50)
-    x, y, ones = torch.randn(20, 6), torch.randn(20, 6, dtype=torch.float64), torch.ones(20, dtype=torch.float64)
+    x, y, ones = (
+        torch.randn(20, 6),
+        torch.randn(20, 6, dtype=torch.float64),
+        torch.ones(20, dtype=torch.float64),
+    )
     got = ops.neighbour_sums(ones, x, ones, g.csr, mixed_in=y, share=0.5)
-    torch.testing.assert_close(got, ops.neighbour_sums(ones.float(), x, ones.float(), g.csr, mixed_in=y.float(), share=0.5))
+    torch.testing.assert_close(
+        got, ops.neighbour_sums(ones.float(), x, ones.float(), g.csr, mixed_in=y.float(), share=0.5)
+    )
 
 
 def test_division_by_zero_gives_no_number() -> None:

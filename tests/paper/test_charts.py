@@ -45,7 +45,9 @@ def test_a_model_nobody_knows_looks_the_same_in_every_figure() -> None:
 
 def luminance(colour: str) -> float:
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -74,9 +76,14 @@ def test_a_chart_with_zeros_says_so(frames: dict[str, pd.DataFrame]) -> None:
     assert "exactly 0" not in rest.caption
 
 
-def test_figure_3_shows_the_papers_landmarks_only_where_they_belong(frames: dict[str, pd.DataFrame]) -> None:
+def test_figure_3_shows_the_papers_landmarks_only_where_they_belong(
+    frames: dict[str, pd.DataFrame],
+) -> None:
     layers = frames["layer_energies"]
-    here, elsewhere = energy_charts.figure_3(layers), energy_charts.figure_3(layers.assign(data="citeseer"))
+    here, elsewhere = (
+        energy_charts.figure_3(layers),
+        energy_charts.figure_3(layers.assign(data="citeseer")),
+    )
     assert here is not None
     assert elsewhere is not None
     assert "paper's lowest" in texts(page_spec(here.panels[0]))
@@ -101,7 +108,9 @@ def test_keys_name_every_line_in_full(frames: dict[str, pd.DataFrame]) -> None:
 
 def test_neighbours_vectors_add_up_to_the_gradient() -> None:
     vectors = entropy_charts.neighbour_vectors()
-    assert (vectors["dx"].sum(), vectors["dy"].sum()) == pytest.approx(entropy_charts.total_vector())
+    assert (vectors["dx"].sum(), vectors["dy"].sum()) == pytest.approx(
+        entropy_charts.total_vector()
+    )
 
 
 def test_the_example_shows_a_push_and_a_pull() -> None:

@@ -42,5 +42,7 @@ def test_a_regular_bipartite_graph_has_the_threshold_of_the_formula() -> None:
 
 
 def test_models_are_measured_before_their_last_layer() -> None:
-    table = energy_by_depth([Network("sage", "graphsage", {}), Network("linear", "linear", {})], depths=[2], width=8)
+    table = energy_by_depth(
+        [Network("sage", "graphsage", {}), Network("linear", "linear", {})], depths=[2], width=8
+    )
     assert (table["energy"] > 0).all()

@@ -6,17 +6,29 @@ from eamp.paper.findings import in_brief
 
 def brief(frames: dict[str, pd.DataFrame], **changes: pd.DataFrame) -> str:
     found = in_brief(**{**frames, **changes})
-    return "\n".join([f.sentence for f in found] + [f"{f.headline.number} {f.headline.words}" for f in found if f.headline])
+    return "\n".join(
+        [f.sentence for f in found]
+        + [f"{f.headline.number} {f.headline.words}" for f in found if f.headline]
+    )
 
 
 def test_findings_are_computed(frames: dict[str, pd.DataFrame]) -> None:
     text = brief(frames)
     assert "15 of the 16 cells" in text
     assert "G2 with 64 layers on Cora: .660, where the paper has .56" in text
-    assert "Entropic GCN reaches a highest validation accuracy of .350 ± .014, and Basic GCN of .180 ± .014 (paper: .35 and .18)" in text
-    assert "Basic GCN 0 (layer 1, the paper's 0.02), Entropic GCN 0.12 (layer 32, the paper's 0.09)" in text
+    assert (
+        "Entropic GCN reaches a highest validation accuracy of .350 ± .014, and Basic GCN of .180 ± .014 (paper: .35 and .18)"
+        in text
+    )
+    assert (
+        "Basic GCN 0 (layer 1, the paper's 0.02), Entropic GCN 0.12 (layer 32, the paper's 0.09)"
+        in text
+    )
     assert "only for λ above 4.8" in text
-    assert "λ = 1, the paper's choice for Cora, lies below it and λ = 10, the paper's choice for CiteSeer, lies above it" in text
+    assert (
+        "λ = 1, the paper's choice for Cora, lies below it and λ = 10, the paper's choice for CiteSeer, lies above it"
+        in text
+    )
 
 
 def test_findings_follow_the_numbers(frames: dict[str, pd.DataFrame]) -> None:
@@ -36,13 +48,23 @@ def test_findings_follow_the_numbers(frames: dict[str, pd.DataFrame]) -> None:
 
 def test_the_gap_between_the_two_readings(frames: dict[str, pd.DataFrame]) -> None:
     assert "lies on average .020 above the test accuracy" in brief(frames)
-    swapped = frames["cells"].rename(columns={"test_accuracy": "best_val_accuracy", "best_val_accuracy": "test_accuracy"})
+    swapped = frames["cells"].rename(
+        columns={"test_accuracy": "best_val_accuracy", "best_val_accuracy": "test_accuracy"}
+    )
     assert "lies on average .020 below the test accuracy" in brief(frames, cells=swapped)
 
 
-def test_differences_say_what_was_measured_and_what_was_not(frames: dict[str, pd.DataFrame]) -> None:
-    points = {point.subject: point.measured for point in differences(frames["cells"], frames["depth_energies"], frames["thresholds"])}
-    assert "Cora, 64 layers: +.200 ± .000 highest validation accuracy, +.120 ± .000 test accuracy" in points["G2's logits"]
+def test_differences_say_what_was_measured_and_what_was_not(
+    frames: dict[str, pd.DataFrame],
+) -> None:
+    points = {
+        point.subject: point.measured
+        for point in differences(frames["cells"], frames["depth_energies"], frames["thresholds"])
+    }
+    assert (
+        "Cora, 64 layers: +.200 ± .000 highest validation accuracy, +.120 ± .000 test accuracy"
+        in points["G2's logits"]
+    )
     assert "−.050 ± .000" in points["Detached or not"]
     assert points["The gradient's formula"] == "Not measured in this run."
     assert "λ = 10, T = 1: 0.98 at 1000 layers, held" in points["Figure 2's constant energy"]

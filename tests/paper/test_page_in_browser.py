@@ -11,7 +11,10 @@ import pytest
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if CHROMIUM is None or DRIVER is None:
-    pytest.skip("needs a browser: chromium and chromedriver (Debian: chromium, chromium-driver)", allow_module_level=True)
+    pytest.skip(
+        "needs a browser: chromium and chromedriver (Debian: chromium, chromium-driver)",
+        allow_module_level=True,
+    )
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium, of eamp[test]")
 
 from selenium.webdriver.chrome.service import Service  # noqa: E402 - the skips above come first
@@ -20,8 +23,21 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1280,900"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+    ),
+    *(
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--window-size=1280,900",
+    ),
 )
 CHARTS = 10  # of the full report: two each of Table 1, the variants, Figure 2 and Figure 1; Figure 3 and the thresholds
 PATIENCE = 60  # seconds, on a busy machine
@@ -38,7 +54,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SE_OFFLINE", "true")
         patch.setenv("SE_AVOID_STATS", "true")
-        patch.setenv("NO_PROXY", ",".join(filter(None, [os.environ.get("NO_PROXY"), "localhost", "127.0.0.1"])))
+        patch.setenv(
+            "NO_PROXY",
+            ",".join(filter(None, [os.environ.get("NO_PROXY"), "localhost", "127.0.0.1"])),
+        )
         driver = webdriver.Chrome(options=options, service=Service(DRIVER))
         try:
             yield driver
@@ -47,7 +66,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def drawn(browser: Any, mode: str) -> None:
-    WebDriverWait(browser, PATIENCE).until(lambda b: b.execute_script("return document.documentElement.dataset.drawn") == mode)
+    WebDriverWait(browser, PATIENCE).until(
+        lambda b: b.execute_script("return document.documentElement.dataset.drawn") == mode
+    )
 
 
 def opened(browser: Any, page: Path, *, width: int = 1280, dark: bool = False) -> None:
@@ -65,7 +86,11 @@ def background(browser: Any) -> tuple[int, ...]:
 
 
 def label_colour(browser: Any) -> str:
-    return str(browser.execute_script("return document.querySelector('#figure_2 .role-axis-label text').getAttribute('fill')"))
+    return str(
+        browser.execute_script(
+            "return document.querySelector('#figure_2 .role-axis-label text').getAttribute('fill')"
+        )
+    )
 
 
 def test_every_chart_is_drawn_and_nothing_is_complained_about(browser: Any, report: Path) -> None:
@@ -74,7 +99,9 @@ def test_every_chart_is_drawn_and_nothing_is_complained_about(browser: Any, repo
     charts = browser.find_elements(By.CSS_SELECTOR, ".chart")
     assert len(charts) == CHARTS
     for chart in charts:
-        marks = chart.find_elements(By.CSS_SELECTOR, "svg .mark-symbol path, svg .mark-line path, svg .mark-rule line")
+        marks = chart.find_elements(
+            By.CSS_SELECTOR, "svg .mark-symbol path, svg .mark-line path, svg .mark-rule line"
+        )
         assert len(marks) >= 4, chart.get_attribute("id")
         assert chart.find_element(By.CSS_SELECTOR, "svg").size["height"] > 150
     assert browser.get_log("browser") == []
@@ -84,7 +111,11 @@ def test_no_request_leaves_the_page(browser: Any, report: Path) -> None:
     browser.get_log("performance")
     opened(browser, report)
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    addresses = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    addresses = [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
     assert report.as_uri() in addresses
     assert {address.split(":")[0] for address in addresses} <= {"file", "data", "blob"}
 
@@ -101,14 +132,20 @@ def test_pointing_at_a_mark_shows_its_values(browser: Any, report: Path) -> None
         mark = browser.find_elements(By.CSS_SELECTOR, f"{chart} svg .mark-symbol path")[-1]
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
         ActionChains(browser).move_to_element(mark).perform()
-        WebDriverWait(browser, PATIENCE).until(lambda b: b.find_elements(By.CSS_SELECTOR, "#vg-tooltip-element.visible"))
+        WebDriverWait(browser, PATIENCE).until(
+            lambda b: b.find_elements(By.CSS_SELECTOR, "#vg-tooltip-element.visible")
+        )
         text = browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element").text
         row = browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element tr")
-        name, value = (row.find_element(By.CSS_SELECTOR, f"td.{part}").rect for part in ("key", "value"))
+        name, value = (
+            row.find_element(By.CSS_SELECTOR, f"td.{part}").rect for part in ("key", "value")
+        )
         assert name["y"] == value["y"], "a value stands beside its name"
         assert all(word in text for word in words), (chart, text)
         assert any(sign.isdigit() for sign in text)
-        ActionChains(browser).move_to_element(browser.find_element(By.CSS_SELECTOR, ".brand")).perform()
+        ActionChains(browser).move_to_element(
+            browser.find_element(By.CSS_SELECTOR, ".brand")
+        ).perform()
 
 
 def test_the_key_brings_a_line_forward(browser: Any, report: Path) -> None:

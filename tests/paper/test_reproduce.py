@@ -13,7 +13,15 @@ from eamp.paper.published import DEPTHS, TABLE_1
 from eamp.paper.reproduce import kept, recipe, reproduce, with_data_in_reach
 
 TINY = [
-    Cell(name=name, model=model, data="csbm:nodes=60,features=8", depth=depth, width=8, protocol="paper", changes={"epochs": 4})
+    Cell(
+        name=name,
+        model=model,
+        data="csbm:nodes=60,features=8",
+        depth=depth,
+        width=8,
+        protocol="paper",
+        changes={"epochs": 4},
+    )
     for name, model in (("Basic GCN", "gcn"), ("Entropic GCN", "entropic-gcn"))
     for depth in (4, 8)
 ]
@@ -21,20 +29,38 @@ TINY = [
 
 def test_the_tables_recipe_has_every_cell_of_the_paper_once_a_seed() -> None:
     cells = recipe("table_1", seeds=2)
-    wanted = {(data, name, depth) for data, models in TABLE_1.items() for name in models for depth in DEPTHS}
+    wanted = {
+        (data, name, depth)
+        for data, models in TABLE_1.items()
+        for name in models
+        for depth in DEPTHS
+    }
     for seed in (0, 1):
-        assert Counter((cell.data, cell.name, cell.depth) for cell in cells if cell.seed == seed) == Counter(wanted)
+        assert Counter(
+            (cell.data, cell.name, cell.depth) for cell in cells if cell.seed == seed
+        ) == Counter(wanted)
     assert {(cell.width, cell.protocol, cell.dropout) for cell in cells} == {(256, "paper", 0.0)}
 
 
 def test_entropic_networks_are_run_as_their_authors_ran_them() -> None:
-    entropic = {cell.data: cell.entropy for cell in recipe("table_1", seeds=1) if cell.name == "Entropic GCN"}
+    entropic = {
+        cell.data: cell.entropy
+        for cell in recipe("table_1", seeds=1)
+        if cell.name == "Entropic GCN"
+    }
     assert entropic["cora"] == {"weight": 1, "temperature": 10, "variant": "paper", "detach": False}
-    assert entropic["citeseer"] == {"weight": 10, "temperature": 1, "variant": "paper", "detach": False}
+    assert entropic["citeseer"] == {
+        "weight": 10,
+        "temperature": 1,
+        "variant": "paper",
+        "detach": False,
+    }
 
 
 def test_the_quick_recipe_is_a_part_of_the_table() -> None:
-    assert {cell.key for cell in recipe("quick", seeds=1)} < {cell.key for cell in recipe("table_1", seeds=1)}
+    assert {cell.key for cell in recipe("quick", seeds=1)} < {
+        cell.key for cell in recipe("table_1", seeds=1)
+    }
 
 
 def test_every_shipped_recipe_builds_its_networks() -> None:
@@ -74,14 +100,20 @@ def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        room, "recipe", lambda name, seeds: [Cell(**{**cell.__dict__, "seed": seed}) for seed in range(seeds) for cell in TINY]
+        room,
+        "recipe",
+        lambda name, seeds: [
+            Cell(**{**cell.__dict__, "seed": seed}) for seed in range(seeds) for cell in TINY
+        ],
     )
     monkeypatch.setattr(room, "NETWORKS", NETWORKS[:3])
     monkeypatch.setattr(room, "DEPTHS", (1, 10))
     monkeypatch.setattr(
         room,
         "thresholds",
-        lambda widths: pd.DataFrame({"graph": ["g"], "degree": [4.0], "width": [64], "predicted": [2.5], "measured": [2.4]}),
+        lambda widths: pd.DataFrame(
+            {"graph": ["g"], "degree": [4.0], "width": [64], "predicted": [2.5], "measured": [2.4]}
+        ),
     )
     command = ["reproduce", "--output", str(tmp_path / "out"), "--only", "figures", "table"]
     assert main(command) == 0
@@ -92,4 +124,6 @@ def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     again = reproduce(tmp_path / "out", seeds=2, only=["table"], say=lambda line: None)
     assert Counter(again.cells["seed"]) == {0: 4, 1: 4}
     first = pd.read_csv(tmp_path / "out" / "cells.csv")
-    assert again.cells.query("seed == 0")["seconds"].tolist() == pytest.approx(first["seconds"].tolist())  # not run again
+    assert again.cells.query("seed == 0")["seconds"].tolist() == pytest.approx(
+        first["seconds"].tolist()
+    )  # not run again

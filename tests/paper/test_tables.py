@@ -9,7 +9,11 @@ from eamp.report.tables import Table
 
 def test_table_1_says_three_readings_side_by_side(frames: dict[str, pd.DataFrame]) -> None:
     table = tables.table_1(frames["cells"])
-    assert table.columns[3:] == ("paper", "ours: highest validation accuracy", "test accuracy at lowest validation loss")
+    assert table.columns[3:] == (
+        "paper",
+        "ours: highest validation accuracy",
+        "test accuracy at lowest validation loss",
+    )
     assert ("Cora", "Basic GCN", "4", ".82", ".820 ± .014", ".800 ± .014") in table.rows
     assert ("Cora", "G2", "64", ".56", ".660 ± .014†", ".640 ± .014") in table.rows
     assert "† further than .06 from the paper's number." in table.note
@@ -55,18 +59,33 @@ HOSTILE = r"50% & <b>_#$^~\{[x]} | *λ*"
 
 
 def hostile() -> Table:
-    return Table("t", HOSTILE, ("a", HOSTILE), ((HOSTILE, "1"), ("[b", "−.1 ± .2†")), pd.DataFrame({"a": [1]}), 1, HOSTILE)
+    return Table(
+        "t",
+        HOSTILE,
+        ("a", HOSTILE),
+        ((HOSTILE, "1"), ("[b", "−.1 ± .2†")),
+        pd.DataFrame({"a": [1]}),
+        1,
+        HOSTILE,
+    )
 
 
 def test_latex_escapes_what_it_would_act_upon() -> None:
     text = formats.latex(hostile())
-    assert r"50\% \& $<$b$>$\_\#\$\textasciicircum{}\textasciitilde{}\textbackslash{}\{{[}x]\}" in text
+    assert (
+        r"50\% \& $<$b$>$\_\#\$\textasciicircum{}\textasciitilde{}\textbackslash{}\{{[}x]\}" in text
+    )
     assert r"{[}b & $-$.1 $\pm$ .2$^\dagger$ \\" in text
     assert all(sign.isascii() for sign in text)
 
 
 def test_latex_has_the_form_of_a_table(frames: dict[str, pd.DataFrame]) -> None:
-    for table in (tables.table_1(frames["cells"]), tables.variants(frames["cells"]), tables.figure_3(frames["layer_energies"]), hostile()):
+    for table in (
+        tables.table_1(frames["cells"]),
+        tables.variants(frames["cells"]),
+        tables.figure_3(frames["layer_energies"]),
+        hostile(),
+    ):
         assert table is not None
         text = formats.latex(table)
         rules = [text.index(rf"\{rule}") for rule in ("toprule", "midrule", "bottomrule")]

@@ -9,7 +9,15 @@ import pytest
 from eamp.paper.write_report import from_folder, write_report
 
 KEYS = ("figure_1a", "figure_1b", "figure_2", "figure_3", "table_1", "thresholds", "variants")
-LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "object": "data", "embed": "src"}
+LOADING = {
+    "script": "src",
+    "img": "src",
+    "link": "href",
+    "iframe": "src",
+    "source": "src",
+    "object": "data",
+    "embed": "src",
+}
 
 
 class Reader(HTMLParser):
@@ -28,7 +36,9 @@ class Reader(HTMLParser):
         self.loads += [str(value) for name, value in attrs if name == LOADING.get(tag)]
 
     def handle_data(self, data: str) -> None:
-        (self.raw if self.tags and self.tags[-1] in ("script", "style") else self.words).append(data)
+        (self.raw if self.tags and self.tags[-1] in ("script", "style") else self.words).append(
+            data
+        )
 
 
 def test_figures_and_tables_lie_beside_the_page(report: Path) -> None:
@@ -37,7 +47,10 @@ def test_figures_and_tables_lie_beside_the_page(report: Path) -> None:
         for kind, start in starts.items():
             assert (report.parent / "figures" / f"{key}.{kind}").read_bytes().startswith(start)
     for key in ("table_1", "variants", "figure_2", "figure_3", "thresholds"):
-        assert all((report.parent / "tables" / f"{key}.{kind}").stat().st_size > 50 for kind in ("md", "tex", "csv"))
+        assert all(
+            (report.parent / "tables" / f"{key}.{kind}").stat().st_size > 50
+            for kind in ("md", "tex", "csv")
+        )
 
 
 def test_nothing_is_loaded_from_anywhere(report: Path) -> None:
@@ -49,16 +62,37 @@ def test_nothing_is_loaded_from_anywhere(report: Path) -> None:
 
 def test_page_says_what_was_found_and_how_it_was_run(report: Path) -> None:
     words = "".join(Reader(report.read_text(encoding="utf-8")).words)
-    assert words.index("Read this first.") < words.index("In brief") < words.index("15 of the 16 cells")
-    for part in ("eamp reproduce", "torch-geometric", "Threads per network", "What the paper's shortcuts cost", "The formula of P̄"):
+    assert (
+        words.index("Read this first.")
+        < words.index("In brief")
+        < words.index("15 of the 16 cells")
+    )
+    for part in (
+        "eamp reproduce",
+        "torch-geometric",
+        "Threads per network",
+        "What the paper's shortcuts cost",
+        "The formula of P̄",
+    ):
         assert part in words
 
 
 def test_names_from_recipes_are_escaped(frames: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     hostile = "</script><script>alert(1)</script><b>&"
-    cells = frames["cells"].query("name == 'PairNorm' and data == 'cora' and seed == 0").assign(name=hostile)
+    cells = (
+        frames["cells"]
+        .query("name == 'PairNorm' and data == 'cora' and seed == 0")
+        .assign(name=hostile)
+    )
     layers = frames["layer_energies"].query("name == 'G2' and seed == 0").assign(name=hostile)
-    path = write_report(tmp_path, cells=cells, layer_energies=layers, depth_energies=None, notices=[hostile], command=hostile)
+    path = write_report(
+        tmp_path,
+        cells=cells,
+        layer_energies=layers,
+        depth_energies=None,
+        notices=[hostile],
+        command=hostile,
+    )
     text = path.read_text(encoding="utf-8")
     assert "<script>alert" not in text
     assert text.count("</script>") == text.count("<script") == 5
@@ -67,15 +101,25 @@ def test_names_from_recipes_are_escaped(frames: dict[str, pd.DataFrame], tmp_pat
     assert "<b>" not in (tmp_path / "figures" / "table_1.svg").read_text(encoding="utf-8")
 
 
-def test_same_frames_give_the_same_files(frames: dict[str, pd.DataFrame], report: Path, tmp_path: Path) -> None:
+def test_same_frames_give_the_same_files(
+    frames: dict[str, pd.DataFrame], report: Path, tmp_path: Path
+) -> None:
     again = write_report(tmp_path, **frames, notices=["Read this first."], command="eamp reproduce")
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
-    dates = [json.loads((folder / "run.json").read_text(encoding="utf-8"))["date"] for folder in (report.parent, tmp_path)]
+    dates = [
+        json.loads((folder / "run.json").read_text(encoding="utf-8"))["date"]
+        for folder in (report.parent, tmp_path)
+    ]
     for file in files:
         first, second = (report.parent / file).read_bytes(), (tmp_path / file).read_bytes()
         if file.suffix in (".html", ".json"):
-            first, second = (content.replace(date.encode(), b"") for content, date in zip((first, second), dates, strict=True))
-        if file.suffix == ".pdf":  # the converter lists a file's fonts in no fixed order; all else in it is the same
+            first, second = (
+                content.replace(date.encode(), b"")
+                for content, date in zip((first, second), dates, strict=True)
+            )
+        if (
+            file.suffix == ".pdf"
+        ):  # the converter lists a file's fonts in no fixed order; all else in it is the same
             assert len(first) == len(second), file
         else:
             assert first == second, file
@@ -84,10 +128,22 @@ def test_same_frames_give_the_same_files(frames: dict[str, pd.DataFrame], report
     assert again.read_bytes() == before
 
 
-def test_a_quick_run_without_variants_thresholds_or_published_numbers(frames: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    cells = frames["cells"].query("data == 'cora' and seed == 0 and ~name.str.contains(',')").assign(data="csbm")
+def test_a_quick_run_without_variants_thresholds_or_published_numbers(
+    frames: dict[str, pd.DataFrame], tmp_path: Path
+) -> None:
+    cells = (
+        frames["cells"]
+        .query("data == 'cora' and seed == 0 and ~name.str.contains(',')")
+        .assign(data="csbm")
+    )
     layers = frames["layer_energies"].query("seed == 0").assign(data="csbm", depth=32)
-    path = write_report(tmp_path, cells=cells, layer_energies=layers, depth_energies=frames["depth_energies"], notices=["No Cora."])
+    path = write_report(
+        tmp_path,
+        cells=cells,
+        layer_energies=layers,
+        depth_energies=frames["depth_energies"],
+        notices=["No Cora."],
+    )
     words = "".join(Reader(path.read_text(encoding="utf-8")).words)
     assert "csbm (synthetic)" in words
     assert "has no numbers for this dataset" in words
@@ -97,15 +153,24 @@ def test_a_quick_run_without_variants_thresholds_or_published_numbers(frames: di
 
 
 @pytest.mark.parametrize("given", ["cells", "layer_energies", "depth_energies", "thresholds", None])
-def test_any_part_may_be_missing(frames: dict[str, pd.DataFrame], tmp_path: Path, given: str | None) -> None:
-    nothing = {"cells": pd.DataFrame(), "layer_energies": None, "depth_energies": None, "thresholds": None}
+def test_any_part_may_be_missing(
+    frames: dict[str, pd.DataFrame], tmp_path: Path, given: str | None
+) -> None:
+    nothing = {
+        "cells": pd.DataFrame(),
+        "layer_energies": None,
+        "depth_energies": None,
+        "thresholds": None,
+    }
     parts = nothing | ({} if given is None else {given: frames[given]})
     text = write_report(tmp_path, **parts).read_text(encoding="utf-8")
     assert ("No network was run." in text) == (given is None)
     assert 'id="figure_1a"' in text
 
 
-def test_what_an_earlier_run_left_is_removed(frames: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+def test_what_an_earlier_run_left_is_removed(
+    frames: dict[str, pd.DataFrame], tmp_path: Path
+) -> None:
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "thresholds.svg").write_text("old")
     (tmp_path / "figures" / "mine.svg").write_text("kept")
@@ -113,13 +178,17 @@ def test_what_an_earlier_run_left_is_removed(frames: dict[str, pd.DataFrame], tm
     assert [path.name for path in (tmp_path / "figures").glob("[mt]*.svg")] == ["mine.svg"]
 
 
-def test_energies_that_are_not_numbers_do_not_stop_the_report(frames: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+def test_energies_that_are_not_numbers_do_not_stop_the_report(
+    frames: dict[str, pd.DataFrame], tmp_path: Path
+) -> None:
     cells = frames["cells"].query("data == 'cora' and seed == 0").copy()
     cells.loc[cells.index[0], ["best_val_accuracy", "test_accuracy"]] = float("nan")
     layers = frames["layer_energies"].query("seed == 0").copy()
     layers.loc[layers["name"] == "Basic GCN", "energy"] = float("nan")
     layers.loc[layers["name"] == "G2", "energy"] = float("inf")
-    text = write_report(tmp_path, cells=cells, layer_energies=layers, depth_energies=None).read_text(encoding="utf-8")
+    text = write_report(
+        tmp_path, cells=cells, layer_energies=layers, depth_energies=None
+    ).read_text(encoding="utf-8")
     assert "Infinity" not in text.split('id="specs"')[1].split("</script>")[0]
 
 

@@ -30,7 +30,9 @@ def test_models_are_cited_by_keys_that_exist() -> None:
 def test_every_key_that_a_docstring_names_exists() -> None:
     source = pathlib.Path(eamp.__file__).parent
     named = {
-        key for path in source.rglob("*.py") for key in re.findall(r"BibTeX key for ``eamp cite``: ``(\w+)``", path.read_text("utf-8"))
+        key
+        for path in source.rglob("*.py")
+        for key in re.findall(r"BibTeX key for ``eamp cite``: ``(\w+)``", path.read_text("utf-8"))
     }
     assert named
     assert named <= set(BIBTEX)

@@ -20,19 +20,32 @@ from problems import problems, random_graph
 def weighted_data() -> Data:
     graph = random_graph(80, 160, weighted=True)
     x, mask = torch.randn(80, 3, dtype=torch.float64), torch.rand(80) < 0.5
-    return Data(x=x, edge_index=graph.edge_index, edge_weight=graph.edge_weight, y=torch.arange(80), train_mask=mask, year=2024)
+    return Data(
+        x=x,
+        edge_index=graph.edge_index,
+        edge_weight=graph.edge_weight,
+        y=torch.arange(80),
+        train_mask=mask,
+        year=2024,
+    )
 
 
 @given(problem=problems(min_nodes=2), seed=st.integers(0, 2**31), hops=st.integers(1, 3))
-def test_energies_of_the_core_are_exact(problem: tuple[Tensor, eamp.Graph], seed: int, hops: int) -> None:
+def test_energies_of_the_core_are_exact(
+    problem: tuple[Tensor, eamp.Graph], seed: int, hops: int
+) -> None:
     x, graph = problem
     clusters = torch.randint(3, (graph.num_nodes,), generator=torch.Generator().manual_seed(seed))
-    data = Data(x=x, edge_index=graph.edge_index, edge_weight=graph.edge_weight, num_nodes=graph.num_nodes)
+    data = Data(
+        x=x, edge_index=graph.edge_index, edge_weight=graph.edge_weight, num_nodes=graph.num_nodes
+    )
     wanted = eamp.dirichlet_energy(x, graph)
     for batch in ClusterLoader(data, clusters, hops=hops):
         for adjacency in (batch.graph, eamp.Graph(batch)):
             energy = eamp.dirichlet_energy(batch.x, adjacency)
-            torch.testing.assert_close(energy[batch.core], wanted[batch.n_id[batch.core]], rtol=1e-12, atol=1e-12)
+            torch.testing.assert_close(
+                energy[batch.core], wanted[batch.n_id[batch.core]], rtol=1e-12, atol=1e-12
+            )
         assert torch.equal(batch.graph.degree, graph.degree[batch.n_id])
 
 
@@ -40,11 +53,17 @@ def test_every_node_is_in_one_core_and_comes_with_its_neighbours() -> None:
     data = weighted_data()
     batches = list(ClusterLoader(data, 8, batch_size=3))
     assert len(batches) == 3
-    assert torch.equal(torch.cat([batch.n_id[batch.core] for batch in batches]).sort().values, torch.arange(80))
+    assert torch.equal(
+        torch.cat([batch.n_id[batch.core] for batch in batches]).sort().values, torch.arange(80)
+    )
     for batch in batches:
         inside = torch.isin(data.edge_index, batch.n_id)
-        assert torch.isin(data.edge_index[1][torch.isin(data.edge_index[0], batch.n_id[batch.core])], batch.n_id).all()
-        assert batch.edge_index.size(1) == batch.edge_weight.numel() == inside.all(0).sum()  # all edges among the batch's nodes
+        assert torch.isin(
+            data.edge_index[1][torch.isin(data.edge_index[0], batch.n_id[batch.core])], batch.n_id
+        ).all()
+        assert (
+            batch.edge_index.size(1) == batch.edge_weight.numel() == inside.all(0).sum()
+        )  # all edges among the batch's nodes
         assert torch.equal(batch.x, data.x[batch.n_id])
         assert torch.equal(batch.y, batch.n_id)
         assert torch.equal(batch.train_mask, data.train_mask[batch.n_id] & batch.core)
@@ -87,7 +106,12 @@ def test_as_many_hops_as_a_model_reads_make_it_exact(hops: int, model: torch.nn.
 
     def errors(hops: int) -> Tensor:
         batches = list(ClusterLoader(data, 8, hops=hops))
-        return torch.cat([(model(batch.x, batch.graph) - wanted[batch.n_id])[batch.core].abs().amax(1) for batch in batches])
+        return torch.cat(
+            [
+                (model(batch.x, batch.graph) - wanted[batch.n_id])[batch.core].abs().amax(1)
+                for batch in batches
+            ]
+        )
 
     assert errors(hops).max() < 1e-12
     if hops > 1:
@@ -112,7 +136,10 @@ def test_sparse_features_stay_sparse() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"clusters": torch.zeros(79, dtype=torch.long)}, r"one integer per node, shape \[80\]; got \[79\]"),
+        (
+            {"clusters": torch.zeros(79, dtype=torch.long)},
+            r"one integer per node, shape \[80\]; got \[79\]",
+        ),
         ({"clusters": torch.zeros(80)}, "float32"),
         ({"clusters": 0}, "1 part or more"),
         ({"clusters": 4, "hops": 0}, "hops must be at least 1"),
@@ -135,7 +162,9 @@ def test_training_by_clusters_is_about_as_good_as_on_the_whole_graph() -> None:
 
     def accuracy(batches: Any, epochs: int) -> float:
         torch.manual_seed(0)
-        model = eamp.nn.GCN(32, 16, 5, num_layers=2, dropout=0.3, entropy={"weight": 0.5, "temperature": 1.0})
+        model = eamp.nn.GCN(
+            32, 16, 5, num_layers=2, dropout=0.3, entropy={"weight": 0.5, "temperature": 1.0}
+        )
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
         for _ in range(epochs):
             for x, graph, y, mask in batches():
@@ -147,7 +176,9 @@ def test_training_by_clusters_is_about_as_good_as_on_the_whole_graph() -> None:
 
     whole = eamp.Graph(data)
     loader = ClusterLoader(data, clusters=20, batch_size=4)
-    by_clusters = accuracy(lambda: ((batch.x, batch.graph, batch.y, batch.train_mask) for batch in loader), epochs=12)
+    by_clusters = accuracy(
+        lambda: ((batch.x, batch.graph, batch.y, batch.train_mask) for batch in loader), epochs=12
+    )
     at_once = accuracy(lambda: [(data.x, whole, data.y, data.train_mask)], epochs=60)
     assert at_once > 0.7  # of five classes
     assert by_clusters > at_once - 0.05

@@ -27,7 +27,10 @@ STEP: dict[str, Any] = {"weight": 1.0, "temperature": 1.0}
         # 6 features to 8 propagates first; the step sees 8; 8 to 3 classes transforms first.
         ({"model": "gcn"}, [Layer(6, first=True), Layer(8), Layer(8), Layer(3)]),
         ({"model": "gcnii", "entropy": STEP}, [Layer(8, entropy=True)] * 3),
-        ({"model": "gcnii", "entropy": STEP | {"detach": False}}, [Layer(8, entropy=True, detach=False)] * 3),
+        (
+            {"model": "gcnii", "entropy": STEP | {"detach": False}},
+            [Layer(8, entropy=True, detach=False)] * 3,
+        ),
     ],
     ids=["gcn", "detached", "exact"],
 )

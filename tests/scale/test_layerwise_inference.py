@@ -68,7 +68,13 @@ LAYERS: dict[str, Any] = {
     "GIN": lambda: GINConv(Sequential(Linear(8, 8), BatchNorm1d(8), ReLU(), Linear(8, 8))),
     "EdgeConv": lambda: EdgeConv(Linear(16, 8)),
     "GENConv": lambda: GENConv(8, 8, aggr="powermean", learn_p=True),
-    "PNA": lambda: PNAConv(8, 8, ["mean", "max", "std"], ["identity", "amplification"], deg=GRAPH.degree.long().bincount()),
+    "PNA": lambda: PNAConv(
+        8,
+        8,
+        ["mean", "max", "std"],
+        ["identity", "amplification"],
+        deg=GRAPH.degree.long().bincount(),
+    ),
     "Transformer": lambda: TransformerConv(8, 4, heads=2, beta=True),
     "three hops": lambda: ChebConv(8, 8, K=4),
     "ten hops": lambda: APPNP(10, 0.1),
@@ -82,7 +88,9 @@ def messages(model: torch.nn.Module) -> list[int]:
     counts: list[int] = []
     for module in model.modules():
         if isinstance(module, MessagePassing):
-            module.register_message_forward_hook(lambda layer, given, out: counts.append(out.size(layer.node_dim)))
+            module.register_message_forward_hook(
+                lambda layer, given, out: counts.append(out.size(layer.node_dim))
+            )
     return counts
 
 
@@ -101,7 +109,9 @@ def test_layers_of_pyg(name: str, wrapped: bool) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("entropy", [None, {"weight": 2.0, "temperature": 1.0}], ids=["bare", "entropy-aware"])
+@pytest.mark.parametrize(
+    "entropy", [None, {"weight": 2.0, "temperature": 1.0}], ids=["bare", "entropy-aware"]
+)
 def test_models_of_ours(name: str, entropy: dict[str, Any] | None) -> None:
     x, model = torch.randn(60, 8), MODELS[name](8, 16, 3, 3, entropy=entropy, dropout=0.5)
     wanted = model.eval()(x, WEIGHTED)
@@ -126,14 +136,19 @@ GLOBAL: list[dict[str, Any]] = [
 def test_what_looks_at_all_nodes_is_right_too(entropy: dict[str, Any]) -> None:
     x = torch.randn(60, 8)
     model = eamp.wrap(GCN(8, 8, num_layers=3, norm="PairNorm"), **entropy).eval()
-    torch.testing.assert_close(eamp.inference(model, x, GRAPH.edge_index, edges_per_block=37), model(x, GRAPH.edge_index))
+    torch.testing.assert_close(
+        eamp.inference(model, x, GRAPH.edge_index, edges_per_block=37), model(x, GRAPH.edge_index)
+    )
 
 
 def test_weights_of_edges_and_a_second_input_are_cut_as_they_should() -> None:
     x, x_0, weight = torch.randn(60, 8), torch.randn(60, 8), WEIGHTED.edge_weight
     conv = GCN2Conv(8, alpha=0.3)
     wanted = conv(x, x_0, WEIGHTED.edge_index, edge_weight=weight)
-    torch.testing.assert_close(eamp.inference(conv, x, x_0, WEIGHTED.edge_index, edge_weight=weight, edges_per_block=40), wanted)
+    torch.testing.assert_close(
+        eamp.inference(conv, x, x_0, WEIGHTED.edge_index, edge_weight=weight, edges_per_block=40),
+        wanted,
+    )
 
 
 def test_as_many_edges_as_nodes() -> None:
@@ -142,7 +157,9 @@ def test_as_many_edges_as_nodes() -> None:
     x, x_0, weight = torch.randn(60, 8), torch.randn(60, 8), torch.rand(60)
     conv = GCN2Conv(8, alpha=0.3, normalize=False)
     wanted = conv(x, x_0, ring, edge_weight=weight)
-    torch.testing.assert_close(eamp.inference(conv, x, x_0, ring, edge_weight=weight, edges_per_block=7), wanted)
+    torch.testing.assert_close(
+        eamp.inference(conv, x, x_0, ring, edge_weight=weight, edges_per_block=7), wanted
+    )
     again = WithUpdate()
     torch.testing.assert_close(eamp.inference(again, x, ring, edges_per_block=7), again(x, ring))
 
@@ -152,19 +169,31 @@ def test_two_sets_of_nodes() -> None:
     edge_index = torch.stack([torch.randint(30, (100,)), torch.randint(20, (100,))])
     for conv in (SAGEConv((8, 4), 5), GATConv((8, 4), 5, add_self_loops=False)):
         given = ((sources, targets), edge_index)
-        torch.testing.assert_close(eamp.inference(conv, *given, edges_per_block=9), conv.eval()(*given))
+        torch.testing.assert_close(
+            eamp.inference(conv, *given, edges_per_block=9), conv.eval()(*given)
+        )
         given = ((sources, None), edge_index)
-        torch.testing.assert_close(eamp.inference(conv, *given, size=(30, 20), edges_per_block=9), conv(*given, size=(30, 20)))
+        torch.testing.assert_close(
+            eamp.inference(conv, *given, size=(30, 20), edges_per_block=9),
+            conv(*given, size=(30, 20)),
+        )
 
 
 def test_sparse_matrices_are_multiplied_with_as_ever() -> None:
     x, conv = torch.randn(60, 8), SAGEConv(8, 8)
-    matrix = torch.sparse_coo_tensor(GRAPH.edge_index, torch.ones(GRAPH.edge_index.size(1)), (60, 60)).to_sparse_csr()
-    torch.testing.assert_close(eamp.inference(conv, x, matrix, edges_per_block=9), conv(x, GRAPH.edge_index))
+    matrix = torch.sparse_coo_tensor(
+        GRAPH.edge_index, torch.ones(GRAPH.edge_index.size(1)), (60, 60)
+    ).to_sparse_csr()
+    torch.testing.assert_close(
+        eamp.inference(conv, x, matrix, edges_per_block=9), conv(x, GRAPH.edge_index)
+    )
 
 
 def test_an_edge_index_that_knows_its_order() -> None:
-    x, edge_index = torch.randn(60, 8), EdgeIndex(GRAPH.edge_index, sparse_size=(60, 60), sort_order="row", is_undirected=True)
+    x, edge_index = (
+        torch.randn(60, 8),
+        EdgeIndex(GRAPH.edge_index, sparse_size=(60, 60), sort_order="row", is_undirected=True),
+    )
     for conv in (SAGEConv(8, 8), GATConv(8, 8)):
         counts, wanted = messages(conv), conv(x, GRAPH.edge_index)
         counts.clear()
@@ -197,10 +226,14 @@ class OfEdges(MessagePassing):
         return weight
 
 
-@pytest.mark.parametrize("layer", [ByNumber(), ByPlace(), OfEdges()], ids=lambda layer: type(layer).__name__)
+@pytest.mark.parametrize(
+    "layer", [ByNumber(), ByPlace(), OfEdges()], ids=lambda layer: type(layer).__name__
+)
 def test_messages_that_read_numbers_of_nodes(layer: MessagePassing) -> None:
     x = torch.randn(60, 4)
-    torch.testing.assert_close(eamp.inference(layer, x, GRAPH.edge_index, edges_per_block=20), layer(x, GRAPH.edge_index))
+    torch.testing.assert_close(
+        eamp.inference(layer, x, GRAPH.edge_index, edges_per_block=20), layer(x, GRAPH.edge_index)
+    )
 
 
 def test_the_model_is_left_as_it_was() -> None:

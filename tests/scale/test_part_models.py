@@ -18,19 +18,44 @@ ADMITTED: list[dict[str, Any]] = [
     {"model": "gcn"},
     {"model": "gcn", "form": "paper", "entropy": {"weight": 2.0, "temperature": 1.0}},
     {"model": "entropic-gcn", "entropy": EXACT | {"learn_weight": True, "learn_temperature": True}},
-    {"model": "entropic-gcn", "entropy": EXACT | {"weight": {"schedule": "feedback", "lowest": 0, "highest": 4, "detach": False}}},
-    {"model": "entropic-gcn", "entropy": EXACT | {"weight": {"schedule": "cap", "of": 50.0, "fraction": 0.3, "per": "graph"}}},
-    {"model": "entropic-gcn", "entropy": EXACT | {"weight": {"schedule": "cap", "of": GAIN, "fraction": 0.3}, "variant": "paper"}},
-    {"model": "entropic-gcn", "entropy": EXACT | {"weight": 0.5, "normalization": "sym", "scale_free": True}},
+    {
+        "model": "entropic-gcn",
+        "entropy": EXACT
+        | {"weight": {"schedule": "feedback", "lowest": 0, "highest": 4, "detach": False}},
+    },
+    {
+        "model": "entropic-gcn",
+        "entropy": EXACT
+        | {"weight": {"schedule": "cap", "of": 50.0, "fraction": 0.3, "per": "graph"}},
+    },
+    {
+        "model": "entropic-gcn",
+        "entropy": EXACT
+        | {"weight": {"schedule": "cap", "of": GAIN, "fraction": 0.3}, "variant": "paper"},
+    },
+    {
+        "model": "entropic-gcn",
+        "entropy": EXACT | {"weight": 0.5, "normalization": "sym", "scale_free": True},
+    },
     {"model": "entropic-gcn", "entropy": EXACT | {"temperature": "auto"}},
-    {"model": "entropic-gcn", "entropy": EXACT | {"temperature": "auto", "normalization": "sym", "scale_free": True}},
+    {
+        "model": "entropic-gcn",
+        "entropy": EXACT | {"temperature": "auto", "normalization": "sym", "scale_free": True},
+    },
     {"model": "entropic-gcnii", "entropy": EXACT},
     {"model": "linear"},
     {"model": "g2", "entropy": {"weight": 1.0, "temperature": 1.0}},
     {"model": "pairnorm"},
     {"model": "pairnorm", "scale_individually": True},
     {"model": "residual-gcn"},
-    {"model": "deep-gcn", "entropy": {"weight": {"schedule": "hops", "of": 2}, "temperature": 1.0, "normalization": "sym"}},
+    {
+        "model": "deep-gcn",
+        "entropy": {
+            "weight": {"schedule": "hops", "of": 2},
+            "temperature": 1.0,
+            "normalization": "sym",
+        },
+    },
 ]
 
 
@@ -56,7 +81,9 @@ class Mine(Linear):
     """A layer of one's own."""
 
 
-@pytest.mark.parametrize("layer", [BatchNorm1d(4), PairNorm(), Mine(4, 4)], ids=lambda layer: type(layer).__name__)
+@pytest.mark.parametrize(
+    "layer", [BatchNorm1d(4), PairNorm(), Mine(4, 4)], ids=lambda layer: type(layer).__name__
+)
 def test_layers_of_which_nothing_is_known_are_not(layer: torch.nn.Module) -> None:
     with pytest.raises(eamp.GraphError, match=f"0, a {type(layer).__name__}"):
         check_model(Sequential(layer))
@@ -73,4 +100,8 @@ def test_weights_that_look_at_a_part_alone_are_not() -> None:
     with pytest.raises(eamp.GraphError, match=r"function of your own as the weight of convs\.0"):
         check_model(eamp.nn.GCN(3, 4, 2, 1, entropy={"weight": own}))
     with pytest.raises(eamp.GraphError, match=r"function of your own as the weight of convs\.0"):
-        check_model(eamp.nn.GCN(3, 4, 2, 1, entropy={"weight": {"schedule": "cap", "of": own, "fraction": 1.0}}))
+        check_model(
+            eamp.nn.GCN(
+                3, 4, 2, 1, entropy={"weight": {"schedule": "cap", "of": own, "fraction": 1.0}}
+            )
+        )

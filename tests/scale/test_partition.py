@@ -15,7 +15,9 @@ def graph() -> eamp.Graph:
 
 
 @pytest.mark.parametrize("parts", [2, 3, 12])
-def test_parts_are_of_about_equal_size_and_have_few_edges_between_them(graph: eamp.Graph, parts: int) -> None:
+def test_parts_are_of_about_equal_size_and_have_few_edges_between_them(
+    graph: eamp.Graph, parts: int
+) -> None:
     part = metis(graph, parts)
     assert part.shape == (180,)
     assert part.dtype == torch.int64

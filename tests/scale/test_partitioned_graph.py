@@ -42,7 +42,9 @@ def test_what_one_sends_is_what_the_other_expects(seed: int, count: int) -> None
     parts = torch.randint(count, (40,))
     parts[:count] = torch.arange(count)
     taken = [take_part(graph, parts, rank, count) for rank in range(count)]
-    assert torch.equal(torch.cat([part.csr.nodes for part in taken]).sort().values, torch.arange(40))
+    assert torch.equal(
+        torch.cat([part.csr.nodes for part in taken]).sort().values, torch.arange(40)
+    )
     for rank, part in enumerate(taken):
         routes: Any = part.csr.exchange.routes  # type: ignore[attr-defined]  # of the wire that it is
         halo = halo_of(part, graph, parts)
@@ -64,8 +66,12 @@ def test_rows_are_complete() -> None:
         part = take_part(graph, parts, rank, 3)
         exchange = Elsewhere(halo_of(part, graph, parts))
         exchange.whole = x
-        csr = PartCSR.make(part.csr.local, part.csr.degree, part.csr.rsqrt_degree, exchange, part.csr.nodes, 40)  # type: ignore[arg-type]
-        torch.testing.assert_close(ops.squared_differences(x[part.csr.nodes], csr), wanted[part.csr.nodes])
+        csr = PartCSR.make(
+            part.csr.local, part.csr.degree, part.csr.rsqrt_degree, exchange, part.csr.nodes, 40
+        )  # type: ignore[arg-type]
+        torch.testing.assert_close(
+            ops.squared_differences(x[part.csr.nodes], csr), wanted[part.csr.nodes]
+        )
         assert torch.equal(part.degree, graph.degree[part.csr.nodes])
 
 
@@ -102,7 +108,10 @@ def test_what_needs_all_nodes_says_so() -> None:
         (torch.zeros(39, dtype=torch.long), "one integer per node"),
         (torch.zeros(40), "one integer per node"),
         (torch.full((40,), 2), "0 to 1"),
-        (torch.zeros(40, dtype=torch.long), "1 of 2 parts have no node, the first is 1; use fewer processes"),
+        (
+            torch.zeros(40, dtype=torch.long),
+            "1 of 2 parts have no node, the first is 1; use fewer processes",
+        ),
     ],
 )
 def test_parts_that_do_not_fit(part: Tensor, complaint: str) -> None:

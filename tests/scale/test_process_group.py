@@ -9,13 +9,21 @@ import torch
 from eamp.scale.process_group import Alone, under_torchrun
 from scale.jobs import last_words, together, trained
 
-EXACT: dict[str, Any] = {"model": "entropic-gcn", "entropy": {"weight": 2.0, "temperature": 1.0, "detach": False}}
-CALIBRATED: dict[str, Any] = {"model": "entropic-gcn", "entropy": {"weight": 2.0, "temperature": "auto"}}
+EXACT: dict[str, Any] = {
+    "model": "entropic-gcn",
+    "entropy": {"weight": 2.0, "temperature": 1.0, "detach": False},
+}
+CALIBRATED: dict[str, Any] = {
+    "model": "entropic-gcn",
+    "entropy": {"weight": 2.0, "temperature": "auto"},
+}
 DROPPING: dict[str, Any] = {"model": "gcnii", "dropout": 0.5, "sparse": True}
 
 
 def difference(a: list[Any], b: list[Any]) -> float:
-    return float((torch.tensor(a, dtype=torch.float64) - torch.tensor(b, dtype=torch.float64)).abs().max())
+    return float(
+        (torch.tensor(a, dtype=torch.float64) - torch.tensor(b, dtype=torch.float64)).abs().max()
+    )
 
 
 @pytest.mark.parametrize("processes", [2, 4])
@@ -30,7 +38,9 @@ def test_fifty_epochs_are_those_of_one_process(processes: int) -> None:
 def test_in_single_precision_they_are_so_up_to_rounding() -> None:
     wanted, _, _ = trained(EXACT, 50, torch.float32)
     history, _, _ = together(2, trained, EXACT, 50, torch.float32)[0]
-    assert difference([row[:2] for row in history], [row[:2] for row in wanted]) < 1e-5  # accuracies are whole nodes
+    assert (
+        difference([row[:2] for row in history], [row[:2] for row in wanted]) < 1e-5
+    )  # accuracies are whole nodes
 
 
 @pytest.mark.parametrize("settings", [EXACT, DROPPING], ids=["exact", "dropping"])
@@ -42,11 +52,17 @@ def test_checkpointed_layers_exchange_and_drop_the_same_again(settings: dict[str
 
 
 @pytest.mark.parametrize("settings", [CALIBRATED, DROPPING], ids=["calibrated", "dropping"])
-def test_a_dead_process_ends_the_job_and_any_number_goes_on(tmp_path: Path, settings: dict[str, Any]) -> None:
+def test_a_dead_process_ends_the_job_and_any_number_goes_on(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
     checkpoint = str(tmp_path / "run.safetensors")
     ends = last_words(3, trained, settings, 20, torch.float64, checkpoint, 12)
     assert ends[1] == (-9, "")
-    assert all(words.startswith(f"PeerError: process {rank} of 3 lost touch") for rank, (_, words) in enumerate(ends) if rank != 1)
+    assert all(
+        words.startswith(f"PeerError: process {rank} of 3 lost touch")
+        for rank, (_, words) in enumerate(ends)
+        if rank != 1
+    )
     wanted = trained(settings, 20, torch.float64)
     resumed = together(2, trained, settings, 20, torch.float64, checkpoint)[0]
     alone = trained(settings, 20, torch.float64, checkpoint)
@@ -59,7 +75,12 @@ def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     with under_torchrun(None) as peers:
         assert type(peers) is Alone
-    with pytest.raises(ValueError, match="--partition metis cuts the graph among the processes of torchrun"), under_torchrun("metis"):
+    with (
+        pytest.raises(
+            ValueError, match="--partition metis cuts the graph among the processes of torchrun"
+        ),
+        under_torchrun("metis"),
+    ):
         pass
     monkeypatch.setenv("WORLD_SIZE", "1")
     with under_torchrun("metis") as peers:
@@ -67,5 +88,8 @@ def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match="say --partition metis"), under_torchrun(None):
         pass
-    with pytest.raises(ValueError, match="no partition named 'best'; there are metis"), under_torchrun("best"):
+    with (
+        pytest.raises(ValueError, match="no partition named 'best'; there are metis"),
+        under_torchrun("best"),
+    ):
         pass

@@ -35,8 +35,14 @@ def all_samples(graph: eamp.Graph, x: Tensor) -> Iterator[Data]:
         choices.append(list(itertools.combinations(entries, min(FANOUT, len(entries)))))
         assert ROUNDS % len(choices[-1]) == 0
     for number in range(ROUNDS):
-        chosen = torch.tensor([entry for choice in choices for entry in choice[number % len(choice)]])
-        batch = Data(x=x, n_id=torch.arange(graph.num_nodes), edge_index=torch.stack([neighbour[chosen], centre[chosen]]))
+        chosen = torch.tensor(
+            [entry for choice in choices for entry in choice[number % len(choice)]]
+        )
+        batch = Data(
+            x=x,
+            n_id=torch.arange(graph.num_nodes),
+            edge_index=torch.stack([neighbour[chosen], centre[chosen]]),
+        )
         if graph.edge_weight is not None:
             batch.edge_weight = graph.edge_weight[chosen]
         yield batch
@@ -52,11 +58,18 @@ def sample(graph: eamp.Graph, x: Tensor, fanout: int, hops: int, seeds: Tensor) 
             entries = (edge_index[0] == node).nonzero().squeeze(1)
             kept = entries[torch.randperm(entries.numel())[:fanout]]
             chosen += kept.tolist()
-            found += [int(j) for j in edge_index[1][kept] if int(j) not in reached and int(j) not in found]
+            found += [
+                int(j) for j in edge_index[1][kept] if int(j) not in reached and int(j) not in found
+            ]
         reached, new = reached + found, found
     place = torch.full((graph.num_nodes,), -1)
     place[reached] = torch.arange(len(reached))
-    batch = Data(x=x[reached], n_id=torch.tensor(reached), edge_index=place[edge_index[:, chosen].flip(0)], batch_size=seeds.numel())
+    batch = Data(
+        x=x[reached],
+        n_id=torch.tensor(reached),
+        edge_index=place[edge_index[:, chosen].flip(0)],
+        batch_size=seeds.numel(),
+    )
     if graph.edge_weight is not None:
         batch.edge_weight = graph.edge_weight[chosen]
     return batch
@@ -75,39 +88,61 @@ def test_the_mean_over_all_samples_is_exact(graph: eamp.Graph) -> None:
     for function in (eamp.dirichlet_energy, gcn_propagate):
         mean = torch.stack([function(x, sampled) for x, sampled in samples]).mean(0)
         torch.testing.assert_close(mean, function(x, graph), rtol=1e-12, atol=1e-12)
-    assert any((eamp.dirichlet_energy(x, sampled) - eamp.dirichlet_energy(x, graph)).abs().max() > 0.1 for x, sampled in samples)
+    assert any(
+        (eamp.dirichlet_energy(x, sampled) - eamp.dirichlet_energy(x, graph)).abs().max() > 0.1
+        for x, sampled in samples
+    )
 
 
 @given(problem=problems(min_nodes=2), seed=st.integers(0, 2**31))
-def test_with_all_neighbours_it_is_the_graph_itself(problem: tuple[Tensor, eamp.Graph], seed: int) -> None:
+def test_with_all_neighbours_it_is_the_graph_itself(
+    problem: tuple[Tensor, eamp.Graph], seed: int
+) -> None:
     torch.manual_seed(seed)
     x, graph = problem
     batch = sample(graph, x, fanout=99, hops=99, seeds=torch.randperm(graph.num_nodes)[:3])
     sampled = sampled_graph(batch, graph)
     assert torch.equal(sampled.degree, graph.degree[batch.n_id])
     for function in (eamp.dirichlet_energy, eamp.entropy_gradient, gcn_propagate):
-        torch.testing.assert_close(function(batch.x, sampled), function(x, graph)[batch.n_id], rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(
+            function(batch.x, sampled), function(x, graph)[batch.n_id], rtol=1e-12, atol=1e-12
+        )
 
 
 def test_an_energy_from_its_definition() -> None:
     graph = irregular_graph()
     x = torch.randn(10, 3, dtype=torch.float64)
-    batch = Data(x=x[[6, 0, 5, 8]], n_id=torch.tensor([6, 0, 5, 8]), edge_index=torch.tensor([[2, 3, 2], [0, 0, 1]]))
+    batch = Data(
+        x=x[[6, 0, 5, 8]],
+        n_id=torch.tensor([6, 0, 5, 8]),
+        edge_index=torch.tensor([[2, 3, 2], [0, 0, 1]]),
+    )
     found = eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))
     # Node 6 has 3 neighbours, of which 5 and 8 were sampled; node 0 has 5, of which 5 was; the others sampled none.
-    six = 3 / 2 * ((x[6] - x[5]).square().sum() + (x[6] - x[8]).square().sum()) / math.sqrt(3 * 3) / 2
+    six = (
+        3 / 2 * ((x[6] - x[5]).square().sum() + (x[6] - x[8]).square().sum()) / math.sqrt(3 * 3) / 2
+    )
     zero = 5 / 1 * (x[0] - x[5]).square().sum() / math.sqrt(5 * 3) / 2
-    torch.testing.assert_close(found, torch.stack([six, zero, torch.zeros_like(six), torch.zeros_like(six)]))
+    torch.testing.assert_close(
+        found, torch.stack([six, zero, torch.zeros_like(six), torch.zeros_like(six)])
+    )
 
 
 def test_derivatives_are_those_of_the_estimate() -> None:
     torch.manual_seed(1)
     graph = weighted()
-    batch = sample(graph, torch.randn(10, 2, dtype=torch.float64), fanout=2, hops=2, seeds=torch.tensor([0, 6]))
+    batch = sample(
+        graph, torch.randn(10, 2, dtype=torch.float64), fanout=2, hops=2, seeds=torch.tensor([0, 6])
+    )
     sampled = sampled_graph(batch, graph)
     layer = eamp.EntropyAware(eamp.nn.GCNConv(2, 2), detach=False, temperature=1.0).double()
     x = batch.x.requires_grad_()
-    for function in (eamp.dirichlet_energy, eamp.entropy_gradient, gcn_propagate, lambda x, graph: layer(x, graph)):
+    for function in (
+        eamp.dirichlet_energy,
+        eamp.entropy_gradient,
+        gcn_propagate,
+        lambda x, graph: layer(x, graph),
+    ):
         assert torch.autograd.gradcheck(lambda x, f=function: f(x, sampled), x)
 
 
@@ -117,8 +152,20 @@ def test_models_train_on_samples() -> None:
     sampled = sampled_graph(batch, graph)
     for model in (
         eamp.nn.GCN(8, 8, 3, num_layers=2, entropy={"temperature": 1.0}),
-        eamp.nn.DeepGCN(8, 8, 3, num_layers=2, entropy={"weight": {"schedule": "gain", "of": 0.3}, "normalization": "sym"}),
-        eamp.nn.PairNormGCN(8, 8, 3, num_layers=2, entropy={"weight": {"schedule": "feedback", "lowest": 0.0, "highest": 2.0}}),
+        eamp.nn.DeepGCN(
+            8,
+            8,
+            3,
+            num_layers=2,
+            entropy={"weight": {"schedule": "gain", "of": 0.3}, "normalization": "sym"},
+        ),
+        eamp.nn.PairNormGCN(
+            8,
+            8,
+            3,
+            num_layers=2,
+            entropy={"weight": {"schedule": "feedback", "lowest": 0.0, "highest": 2.0}},
+        ),
         eamp.nn.MODELS["graphsage"](8, 8, 3, 1, entropy={}),
     ):
         out = model(batch.x, sampled)[: batch.batch_size]
@@ -134,7 +181,9 @@ def test_layers_of_pyg_get_the_sampled_edges() -> None:
     bare = GraphSAGE(8, 8, num_layers=2)
     wrapped = eamp.wrap(copy.deepcopy(bare), weight=0.0)
     assert torch.equal(wrapped(batch.x, sampled), bare(batch.x, batch.edge_index))
-    assert repr(sampled) == f"SampledGraph(num_nodes={batch.num_nodes}, num_edges={batch.num_edges})"
+    assert (
+        repr(sampled) == f"SampledGraph(num_nodes={batch.num_nodes}, num_edges={batch.num_edges})"
+    )
     assert sampled.to("cpu") is sampled
     with pytest.raises(eamp.GraphError, match="stays on cpu"):
         sampled.to("meta")
@@ -145,7 +194,9 @@ def test_loops_are_no_neighbours() -> None:
     batch = Data(x=x, n_id=torch.arange(10), edge_index=torch.tensor([[0, 1, 9], [0, 0, 9]]))
     without = Data(x=x, n_id=torch.arange(10), edge_index=torch.tensor([[1], [0]]))
     for function in (eamp.dirichlet_energy, gcn_propagate):
-        assert torch.equal(function(x, sampled_graph(batch, graph)), function(x, sampled_graph(without, graph)))
+        assert torch.equal(
+            function(x, sampled_graph(batch, graph)), function(x, sampled_graph(without, graph))
+        )
 
 
 def test_what_samples_cannot_tell_is_refused() -> None:
@@ -165,13 +216,28 @@ def test_what_samples_cannot_tell_is_refused() -> None:
     [
         ({"n_id": None}, irregular_graph(), "needs edge_index and n_id"),
         ({}, weighted(), "the whole graph has edge weights and the batch has none"),
-        ({"edge_weight": torch.ones(1)}, irregular_graph(), "the batch has edge weights and the whole graph has none"),
+        (
+            {"edge_weight": torch.ones(1)},
+            irregular_graph(),
+            "the batch has edge weights and the whole graph has none",
+        ),
         ({"n_id": torch.tensor([9, 0])}, irregular_graph(), "neighbours of node 9"),
-        ({}, eamp.Graph(torch.empty(2, 0, dtype=torch.long), 2, batch=torch.tensor([0, 1])), "batch of graphs"),
+        (
+            {},
+            eamp.Graph(torch.empty(2, 0, dtype=torch.long), 2, batch=torch.tensor([0, 1])),
+            "batch of graphs",
+        ),
     ],
 )
-def test_batches_that_do_not_fit(changes: dict[str, Any], graph: eamp.Graph, complaint: str) -> None:
-    given = {"x": torch.randn(2, 3), "n_id": torch.tensor([0, 1]), "edge_index": torch.tensor([[1], [0]]), **changes}
+def test_batches_that_do_not_fit(
+    changes: dict[str, Any], graph: eamp.Graph, complaint: str
+) -> None:
+    given = {
+        "x": torch.randn(2, 3),
+        "n_id": torch.tensor([0, 1]),
+        "edge_index": torch.tensor([[1], [0]]),
+        **changes,
+    }
     with pytest.raises(eamp.GraphError, match=complaint):
         sampled_graph(Data(**given), graph)
 
@@ -182,35 +248,56 @@ def _sampler(monkeypatch: pytest.MonkeyPatch) -> None:
     if torch_geometric.typing.WITH_PYG_LIB or torch_geometric.typing.WITH_TORCH_SPARSE:
         return
 
-    def neighbor_sample(colptr: Tensor, row: Tensor, seeds: Tensor, fanouts: list[int], *_: Any) -> tuple[Tensor, ...]:
+    def neighbor_sample(
+        colptr: Tensor, row: Tensor, seeds: Tensor, fanouts: list[int], *_: Any
+    ) -> tuple[Tensor, ...]:
         place = {int(seed): number for number, seed in enumerate(seeds)}
         rows, cols, edges, new = [], [], [], seeds.tolist()
         for fanout in fanouts:
             before = len(place)
             for node in new:
                 first, last = int(colptr[node]), int(colptr[node + 1])
-                kept = (first + torch.randperm(last - first)[: None if fanout < 0 else fanout]).tolist()
+                kept = (
+                    first + torch.randperm(last - first)[: None if fanout < 0 else fanout]
+                ).tolist()
                 rows += [place.setdefault(int(row[entry]), len(place)) for entry in kept]
                 cols += [place[node]] * len(kept)
                 edges += kept
             new = list(place)[before:]
-        return torch.tensor(rows), torch.tensor(cols), torch.tensor(list(place)), torch.tensor(edges)
+        return (
+            torch.tensor(rows),
+            torch.tensor(cols),
+            torch.tensor(list(place)),
+            torch.tensor(edges),
+        )
 
     monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", True)
-    monkeypatch.setattr(torch.ops, "pyg", SimpleNamespace(neighbor_sample=neighbor_sample), raising=False)
+    monkeypatch.setattr(
+        torch.ops, "pyg", SimpleNamespace(neighbor_sample=neighbor_sample), raising=False
+    )
 
 
 @pytest.mark.usefixtures("_sampler")
 @pytest.mark.parametrize("with_weights", [False, True])
 def test_neighbor_loader(with_weights: bool) -> None:
     graph = random_graph(60, 200, weighted=with_weights)
-    data = Data(x=torch.randn(60, 8), edge_index=graph.edge_index, edge_weight=graph.edge_weight, num_nodes=60)
+    data = Data(
+        x=torch.randn(60, 8),
+        edge_index=graph.edge_index,
+        edge_weight=graph.edge_weight,
+        num_nodes=60,
+    )
     exact = eamp.dirichlet_energy(data.x, graph)
     for batch in NeighborLoader(data, num_neighbors=[-1, 2], batch_size=20):
         seeds = slice(batch.batch_size)
-        torch.testing.assert_close(eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))[seeds], exact[batch.n_id[seeds]])
+        torch.testing.assert_close(
+            eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))[seeds],
+            exact[batch.n_id[seeds]],
+        )
     loader = NeighborLoader(data, num_neighbors=[3], batch_size=60)
     batches = (batch for _ in range(150) for batch in loader)
-    energies = torch.stack([eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))[:60] for batch in batches])
+    energies = torch.stack(
+        [eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))[:60] for batch in batches]
+    )
     deviation = energies.std(0) / math.sqrt(energies.size(0))
     assert ((energies.mean(0) - exact).abs() <= 5 * deviation + 1e-5).all()

@@ -6,11 +6,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SETTINGS = ["--data", "csbm:nodes=60,features=6,classes=3", "--depth", "2", "--width", "8", "--changes", '{"epochs": 6}']
+SETTINGS = [
+    "--data",
+    "csbm:nodes=60,features=6,classes=3",
+    "--depth",
+    "2",
+    "--width",
+    "8",
+    "--changes",
+    '{"epochs": 6}',
+]
 
 
 def launched(processes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes > 1 else []
+    launcher = (
+        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+        if processes > 1
+        else []
+    )
     command = [sys.executable, *launcher, "-m", "eamp", "train", *SETTINGS, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
@@ -21,13 +34,18 @@ def result(folder: Path) -> dict[str, Any]:
 
 
 def test_two_processes_find_what_one_finds_and_one_of_them_says_so(tmp_path: Path) -> None:
-    run = launched(2, "--partition", "metis", "--model", "entropic-gcn", "--output", str(tmp_path / "two"))
+    run = launched(
+        2, "--partition", "metis", "--model", "entropic-gcn", "--output", str(tmp_path / "two")
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.count("test accuracy at the epoch of lowest validation loss") == 1
     alone = launched(1, "--model", "entropic-gcn", "--output", str(tmp_path / "one"))
     assert alone.returncode == 0, alone.stderr
     one, two = result(tmp_path / "one"), result(tmp_path / "two")
-    assert all(abs(a[0] - b[0]) < 1e-5 and abs(a[1] - b[1]) < 1e-5 for a, b in zip(one["history"], two["history"], strict=True))
+    assert all(
+        abs(a[0] - b[0]) < 1e-5 and abs(a[1] - b[1]) < 1e-5
+        for a, b in zip(one["history"], two["history"], strict=True)
+    )
 
 
 def test_a_model_that_cannot_be_spread_is_refused_in_words() -> None:

@@ -22,7 +22,11 @@ def network(name: str, data: Data, width: int = 16) -> torch.nn.Module:
     return MODELS[name](data.num_features, width, data.num_classes, 3)
 
 
-TAKING = [name for name in MODELS if getattr(network(name, bag_of_words()), "takes_sparse_features", False)]
+TAKING = [
+    name
+    for name in MODELS
+    if getattr(network(name, bag_of_words()), "takes_sparse_features", False)
+]
 
 
 @pytest.mark.parametrize("name", TAKING)
@@ -34,11 +38,26 @@ def test_models_take_both(name: str, width: int) -> None:
     expected, got = model(data.x, data.edge_index), model(sparse, data.edge_index)
     torch.testing.assert_close(got, expected)
     weight = next(p for p in model.parameters() if p.dim() == 2 and data.num_features in p.shape)
-    torch.testing.assert_close(*(torch.autograd.grad(out.square().sum(), weight)[0] for out in (got, expected)), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        *(torch.autograd.grad(out.square().sum(), weight)[0] for out in (got, expected)),
+        rtol=1e-4,
+        atol=1e-5,
+    )
 
 
 def test_most_models_take_both() -> None:
-    assert {"gcn", "entropic-gcn", "pairnorm", "g2", "gcnii", "linear", "egnn", "residual-gcn", "acmp", "grand"} <= set(TAKING)
+    assert {
+        "gcn",
+        "entropic-gcn",
+        "pairnorm",
+        "g2",
+        "gcnii",
+        "linear",
+        "egnn",
+        "residual-gcn",
+        "acmp",
+        "grand",
+    } <= set(TAKING)
     assert "noisy-gcn" not in TAKING  # it adds noise to every feature
 
 
@@ -47,7 +66,9 @@ def test_training_is_the_same_but_for_rounding(monkeypatch: pytest.MonkeyPatch) 
     sparse = train(network("gcn", data), data, short)
     monkeypatch.setattr(training, "sparse_features", lambda x: x)
     dense = train(network("gcn", data), data, short)
-    assert [row.train_loss for row in sparse.history] == pytest.approx([row.train_loss for row in dense.history], rel=1e-4)
+    assert [row.train_loss for row in sparse.history] == pytest.approx(
+        [row.train_loss for row in dense.history], rel=1e-4
+    )
 
 
 def test_dense_features_stay_dense() -> None:

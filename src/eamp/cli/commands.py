@@ -27,7 +27,9 @@ def resumable(command: Command) -> Command:
             return 130
         except StorageInternalError as error:  # Optuna's word for whatever the database said last
             lost = str(error.__cause__ or error).strip().splitlines()[0]
-            return fail(f"the store was lost: {lost}. What has been trained is safe; start this again when the store is back.")
+            return fail(
+                f"the store was lost: {lost}. What has been trained is safe; start this again when the store is back."
+            )
 
     return run
 
@@ -40,11 +42,16 @@ def train(options: Namespace) -> int:
     from eamp.scale.process_group import under_torchrun
 
     settings = options.as_dict()
-    seeds, output, partition, timeout = (settings.pop(name) for name in ("seeds", "output", "partition", "timeout"))
+    seeds, output, partition, timeout = (
+        settings.pop(name) for name in ("seeds", "output", "partition", "timeout")
+    )
     try:
         with under_torchrun(partition, timeout) as peers:
             results = repeated(cell := Cell(**settings), seeds, output, progress=True, peers=peers)
-    except (ValueError, PeerError) as error:  # of a name, an option or the data: what came, what was expected; or of a process that is gone
+    except (
+        ValueError,
+        PeerError,
+    ) as error:  # of a name, an option or the data: what came, what was expected; or of a process that is gone
         return fail(error)
     if peers.leads:
         print(summary(results, cell))
@@ -65,7 +72,13 @@ def reproduce(options: Namespace) -> int:
     if options.only:
         said.append(f"--only {' '.join(options.only)}")
     try:
-        found = run(options.output, quick=options.quick, seeds=options.seeds, workers=options.workers, only=options.only)
+        found = run(
+            options.output,
+            quick=options.quick,
+            seeds=options.seeds,
+            workers=options.workers,
+            only=options.only,
+        )
     except (DataError, SweepError) as error:
         return fail(error)
     page = write_report(
@@ -111,7 +124,10 @@ def sweep(options: Namespace) -> int:
     except (ValueError, SweepError) as error:
         return fail(error)
     for cell, reason in failures(cells, store):
-        print(f"failed: {cell.data} {cell.name} depth {cell.depth} seed {cell.seed}: {reason}", file=sys.stderr)
+        print(
+            f"failed: {cell.data} {cell.name} depth {cell.depth} seed {cell.seed}: {reason}",
+            file=sys.stderr,
+        )
     if len(table):
         save(table, options.output)
         show(summary(table))
@@ -132,7 +148,9 @@ def tune(options: Namespace) -> int:
     own = ("search", "trials", "seeds", "prune", "study", "output", "storage", "workers")
     settings = {name: value for name, value in options.as_dict().items() if name not in own}
     try:
-        search = tune.Search(Cell(**settings), options.search or tune.DEFAULT_SPACE, options.seeds, options.prune)
+        search = tune.Search(
+            Cell(**settings), options.search or tune.DEFAULT_SPACE, options.seeds, options.prune
+        )
         name = options.study or f"{options.model} on {options.data}, depth {options.depth}"
         store = Store(options.output, name, shared_storage(options))
         trials = tune.tune(search, store, options.trials, options.workers)
@@ -147,7 +165,9 @@ def tune(options: Namespace) -> int:
     tune.save_trials(store, table := options.output / "trials.csv")
     show(tune.best_table(trials, tune.importances(store)))
     print(f"{tune.counted(store)} All of them: {table}")
-    print(f"The best again: {tune.train_command(best, options.seeds)}\nAs a recipe for `eamp sweep`: {recipe}")
+    print(
+        f"The best again: {tune.train_command(best, options.seeds)}\nAs a recipe for `eamp sweep`: {recipe}"
+    )
     return 0
 
 
@@ -165,7 +185,11 @@ def work(options: Namespace) -> int:
         end_with_parent(options.with_parent)
     try:
         store = Store.existing(options.output, options.study, shared_storage(options))
-        run(store, run_cell if Search.kept_in(store) is None else run_try, announce=lambda line: print(line, flush=True))
+        run(
+            store,
+            run_cell if Search.kept_in(store) is None else run_try,
+            announce=lambda line: print(line, flush=True),
+        )
     except StoreError as error:
         return fail(error)
     return 0

@@ -37,7 +37,9 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "eamp"
     xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (xdg if xdg.is_absolute() else Path.home() / ".cache") / "eamp"  # the XDG rules say to ignore relative paths
+    return (
+        xdg if xdg.is_absolute() else Path.home() / ".cache"
+    ) / "eamp"  # the XDG rules say to ignore relative paths
 
 
 def cache_path(name: str) -> Path:
@@ -59,30 +61,45 @@ def read(name: str) -> Cached | None:
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged zip or array header can raise nearly anything
-        raise RefusedError(f"the cache file {path} is refused: it cannot be read ({error}).") from error
+        raise RefusedError(
+            f"the cache file {path} is refused: it cannot be read ({error})."
+        ) from error
     found = digest_of(arrays._asdict())
     if found != ARRAYS[name]:
-        raise RefusedError(f"the cache file {path} is refused: the digest of its arrays is {found}, expected {ARRAYS[name]}.")
+        raise RefusedError(
+            f"the cache file {path} is refused: the digest of its arrays is {found}, expected {ARRAYS[name]}."
+        )
     return Cached(arrays, source)
 
 
 def write(name: str, cached: Cached) -> None:
     """Keep a dataset. Readers see the old file or the new one, never a part; a folder that cannot be written is no error."""
     path = cache_path(name)
-    part = path.with_name(f".{name}-{uuid.uuid4().hex}.part")  # the same folder, so that the last step is one rename
+    part = path.with_name(
+        f".{name}-{uuid.uuid4().hex}.part"
+    )  # the same folder, so that the last step is one rename
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent)
         try:
             with part.open("xb") as file:
-                np.savez_compressed(file, allow_pickle=False, source=np.array(cached.source), **cached.arrays._asdict())
+                np.savez_compressed(
+                    file,
+                    allow_pickle=False,
+                    source=np.array(cached.source),
+                    **cached.arrays._asdict(),
+                )
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        warnings.warn(f"{name} could not be kept in {path.parent} ({error}); it will be fetched again.", DataWarning, stacklevel=2)
+        warnings.warn(
+            f"{name} could not be kept in {path.parent} ({error}); it will be fetched again.",
+            DataWarning,
+            stacklevel=2,
+        )
 
 
 def sweep(folder: Path) -> None:

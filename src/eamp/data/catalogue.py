@@ -102,19 +102,34 @@ def available() -> list[Entry]:
         ['cora', 'citeseer', 'pubmed', 'grid:<rows>x<columns>', 'csbm', '<path>.npz', 'pyg:<Dataset>[/<name>]']
     """
     planetoid = [
-        Entry(name, f"{s.nodes} nodes, {s.edges} edges, {s.features} features, {s.classes} classes", cache.cache_path(name).is_file())
+        Entry(
+            name,
+            f"{s.nodes} nodes, {s.edges} edges, {s.features} features, {s.classes} classes",
+            cache.cache_path(name).is_file(),
+        )
         for name, s in SIZES.items()
     ]
     return [
         *planetoid,
         Entry("grid:<rows>x<columns>", "four-neighbour grid with random features in [0, 1)"),
-        Entry("csbm", "contextual stochastic block model, made on the spot; options as in csbm:nodes=500,homophily=0.3"),
+        Entry(
+            "csbm",
+            "contextual stochastic block model, made on the spot; options as in csbm:nodes=500,homophily=0.3",
+        ),
         Entry("<path>.npz", "your own graph: edge_index, x, y, and masks if you have them"),
-        Entry("pyg:<Dataset>[/<name>]", "a single-graph dataset of torch_geometric, as in pyg:WebKB/Cornell"),
+        Entry(
+            "pyg:<Dataset>[/<name>]",
+            "a single-graph dataset of torch_geometric, as in pyg:WebKB/Cornell",
+        ),
     ]
 
 
-def get(name: str | os.PathLike[str], *, folder: str | os.PathLike[str] | None = None, refresh: bool = False) -> Summary:
+def get(
+    name: str | os.PathLike[str],
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    refresh: bool = False,
+) -> Summary:
     """Fetch a dataset into the cache, and say what it is.
 
     Example:
@@ -127,7 +142,9 @@ def get(name: str | os.PathLike[str], *, folder: str | os.PathLike[str] | None =
 def summarize(data: Data) -> Summary:
     """The facts of a graph that :func:`load` returned."""
     row, col = data.edge_index
-    pairs = torch.unique(torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col], dim=1)
+    pairs = torch.unique(
+        torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col], dim=1
+    )
     train, val, test = (int(data[mask].sum()) for mask in MASKS)
     return Summary(
         name=data.name,

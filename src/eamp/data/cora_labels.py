@@ -38,15 +38,23 @@ def cora_labels(x: npt.NDArray[np.float32], content: bytes) -> npt.NDArray[Any]:
     for number, line in enumerate(content.splitlines(), start=1):
         _, *words, class_name = line.split(b"\t")
         if class_name.decode("latin1") not in CLASSES:
-            raise RefusedError(f"cora.content is refused: line {number} names the unknown class {class_name.decode('latin1')!r}.")
+            raise RefusedError(
+                f"cora.content is refused: line {number} names the unknown class {class_name.decode('latin1')!r}."
+            )
         label = CLASSES.index(class_name.decode("latin1"))
         if class_of_words.setdefault(b"".join(words), label) != label:
-            raise RefusedError(f"cora.content is refused: the words of line {number} stand there with two classes.")
+            raise RefusedError(
+                f"cora.content is refused: the words of line {number} stand there with two classes."
+            )
 
     if not np.isin(x, (0, 1)).all():
-        raise RefusedError("cora.content gives labels by binary words only, but the features are not all 0 or 1.")
+        raise RefusedError(
+            "cora.content gives labels by binary words only, but the features are not all 0 or 1."
+        )
     rows = np.where(x == 1, ord("1"), ord("0")).astype(np.uint8)
     labels = [class_of_words.get(row.tobytes(), -1) for row in rows]
     if -1 in labels:
-        raise RefusedError(f"cora.content is refused: no line has the words of node {labels.index(-1)}.")
+        raise RefusedError(
+            f"cora.content is refused: no line has the words of node {labels.index(-1)}."
+        )
     return np.array(labels, dtype=np.int64)

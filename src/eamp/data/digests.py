@@ -82,7 +82,9 @@ def verified(file: str, content: bytes) -> bytes:
         raise RefusedError(f"{file} is refused: no digest of a file of that name is known.")
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
-        raise RefusedError(f"{file} is refused: its SHA-256 is {found}, expected {expected} ({len(content)} bytes came).")
+        raise RefusedError(
+            f"{file} is refused: its SHA-256 is {found}, expected {expected} ({len(content)} bytes came)."
+        )
     return content
 
 
@@ -99,7 +101,9 @@ def digest_of(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
     state = hashlib.sha256()
     for name in sorted(arrays):
         array = arrays[name]
-        little_endian = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        little_endian = np.ascontiguousarray(
+            array.astype(array.dtype.newbyteorder("<"), copy=False)
+        )
         state.update(f"{name} {little_endian.dtype.str} {array.shape}\n".encode())
         state.update(little_endian.data.cast("B") if little_endian.size else b"")
     return state.hexdigest()

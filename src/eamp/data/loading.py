@@ -63,7 +63,9 @@ def load(
     text = os.fspath(name)
     kind, _, options = text.partition(":")
     if kind == "undirected":
-        data = load(options, folder=folder, split=split, seed=seed, symmetrize=True, refresh=refresh)
+        data = load(
+            options, folder=folder, split=split, seed=seed, symmetrize=True, refresh=refresh
+        )
         data.name = text
         return data
     if text.lower() in SIZES:
@@ -79,15 +81,28 @@ def load(
             data, source = from_npz(text), "file"
         else:
             raise unknown_name(text)
-        digest = digest_of({key: data[key].numpy() for key in ("edge_index", "x", "y", "edge_weight") if key in data})
+        digest = digest_of(
+            {
+                key: data[key].numpy()
+                for key in ("edge_index", "x", "y", "edge_weight")
+                if key in data
+            }
+        )
     if symmetrize:
         make_undirected(data)
     put_split(data, split, seed)
-    data.name, data.source, data.digest, data.num_classes = text, source, digest, int(data.y.max()) + 1
+    data.name, data.source, data.digest, data.num_classes = (
+        text,
+        source,
+        digest,
+        int(data.y.max()) + 1,
+    )
     return data
 
 
-def planetoid(name: str, folder: str | os.PathLike[str] | None = None, refresh: bool = False) -> cache.Cached:
+def planetoid(
+    name: str, folder: str | os.PathLike[str] | None = None, refresh: bool = False
+) -> cache.Cached:
     """A Planetoid dataset from the cache, else from the first source that has it. A damaged cache is told and rebuilt."""
     if not refresh:
         try:
@@ -103,7 +118,9 @@ def planetoid(name: str, folder: str | os.PathLike[str] | None = None, refresh: 
 def generate(kind: str, options: str) -> Data:
     """A generated graph from the options in its name, as in ``grid:10x10`` or ``csbm:nodes=500,seed=3``."""
     make = SYNTHETIC[kind]
-    defaults = {name: parameter.default for name, parameter in inspect.signature(make).parameters.items()}
+    defaults = {
+        name: parameter.default for name, parameter in inspect.signature(make).parameters.items()
+    }
     given: dict[str, Any] = {}
     for option in filter(None, (part.strip() for part in options.split(","))):
         key, _, value = option.partition("=")
@@ -116,13 +133,17 @@ def generate(kind: str, options: str) -> Data:
         except (KeyError, ValueError):
             known = ", ".join(f"{name}={default}" for name, default in defaults.items())
             example = "grid:10x10,seed=1" if kind == "grid" else "csbm:nodes=500,homophily=0.3"
-            raise DataError(f"{kind} does not understand {option!r}. Its options and defaults: {known}; as in {example}.") from None
+            raise DataError(
+                f"{kind} does not understand {option!r}. Its options and defaults: {known}; as in {example}."
+            ) from None
     return make(**given)
 
 
 def make_undirected(data: Data) -> None:
     if "edge_weight" in data:
-        merged = coalesce(data.edge_index, data.edge_weight, data.num_nodes, reduce="sum")  # as Graph does
+        merged = coalesce(
+            data.edge_index, data.edge_weight, data.num_nodes, reduce="sum"
+        )  # as Graph does
         data.edge_index, data.edge_weight = to_undirected(*merged, data.num_nodes, reduce="mean")
         return
     data.edge_index = to_undirected(data.edge_index, num_nodes=data.num_nodes)

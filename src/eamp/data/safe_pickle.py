@@ -35,7 +35,9 @@ class SparseRows:
         return matrix
 
 
-_rebuild_array = np.empty(0).__reduce__()[0]  # numpy moved this function between modules; an array knows where it is
+_rebuild_array = np.empty(0).__reduce__()[
+    0
+]  # numpy moved this function between modules; an array knows where it is
 
 # The names as these files, written by Python 2 and an early SciPy, spell them, and as later versions do.
 ALLOWED: dict[tuple[str, str], Any] = {
@@ -58,7 +60,9 @@ class AllowListedUnpickler(pickle.Unpickler):
         try:
             return ALLOWED[module_name, global_name]
         except KeyError:
-            raise pickle.UnpicklingError(f"it asks for {module_name}.{global_name}, which no Planetoid file needs") from None
+            raise pickle.UnpicklingError(
+                f"it asks for {module_name}.{global_name}, which no Planetoid file needs"
+            ) from None
 
 
 def unpickle(file: str, content: bytes) -> Any:

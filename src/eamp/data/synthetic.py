@@ -32,13 +32,25 @@ def grid(rows: int = 10, columns: int = 10, features: int = 1, seed: int = 0) ->
                 [1, 3, 0, 2]])
     """
     if rows < 1 or columns < 1 or features < 1:
-        raise DataError(f"a grid needs at least one row, column and feature; got {rows} x {columns} with {features}.")
+        raise DataError(
+            f"a grid needs at least one row, column and feature; got {rows} x {columns} with {features}."
+        )
     ids = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
-    pairs = np.concatenate([np.stack([ids[:, :-1], ids[:, 1:]]).reshape(2, -1), np.stack([ids[:-1], ids[1:]]).reshape(2, -1)], axis=1)
+    pairs = np.concatenate(
+        [
+            np.stack([ids[:, :-1], ids[:, 1:]]).reshape(2, -1),
+            np.stack([ids[:-1], ids[1:]]).reshape(2, -1),
+        ],
+        axis=1,
+    )
     x = np.random.default_rng(seed).random((ids.size, features), dtype=np.float32)
     row, column = np.divmod(ids.reshape(-1), columns)
     y = 2 * (2 * row >= rows) + (2 * column >= columns)
-    return Data(x=torch.from_numpy(x), edge_index=both_directions(pairs, ids.size), y=torch.from_numpy(y).long())
+    return Data(
+        x=torch.from_numpy(x),
+        edge_index=both_directions(pairs, ids.size),
+        y=torch.from_numpy(y).long(),
+    )
 
 
 def csbm(
@@ -72,7 +84,13 @@ def csbm(
         >>> csbm(nodes=100, degree=4).num_edges // 2
         200
     """
-    if not (1 <= classes <= nodes and features >= 1 and degree >= 0 and 0 <= homophily <= 1 and 0 < label_rate < 1):
+    if not (
+        1 <= classes <= nodes
+        and features >= 1
+        and degree >= 0
+        and 0 <= homophily <= 1
+        and 0 < label_rate < 1
+    ):
         raise DataError(
             f"csbm needs 1 <= classes <= nodes, features >= 1, degree >= 0, 0 <= homophily <= 1 and 0 < label_rate < 1; got "
             f"{nodes=}, {classes=}, {features=}, {degree=}, {homophily=}, {label_rate=}."
@@ -81,9 +99,14 @@ def csbm(
     y = rng.permutation(np.arange(nodes, dtype=np.int64) % classes)
     edges = community_edges(y, round(nodes * degree / 2), homophily, rng)
     scale = 1 / np.sqrt(features)
-    means, noise = rng.standard_normal((classes, features)) * scale, rng.standard_normal((nodes, features)) * scale
+    means, noise = (
+        rng.standard_normal((classes, features)) * scale,
+        rng.standard_normal((nodes, features)) * scale,
+    )
     x = (signal * means[y] + noise).astype(np.float32)
-    data = Data(x=torch.from_numpy(x), edge_index=both_directions(edges, nodes), y=torch.from_numpy(y))
+    data = Data(
+        x=torch.from_numpy(x), edge_index=both_directions(edges, nodes), y=torch.from_numpy(y)
+    )
     rest = (1 - label_rate) / 2
     for name, ids in zip(MASKS, Fractions(label_rate, rest, rest).draw(y, rng), strict=True):
         data[name] = torch.zeros(nodes, dtype=torch.bool)
@@ -91,7 +114,9 @@ def csbm(
     return data
 
 
-def community_edges(y: npt.NDArray[Any], count: int, homophily: float, rng: np.random.Generator) -> npt.NDArray[Any]:
+def community_edges(
+    y: npt.NDArray[Any], count: int, homophily: float, rng: np.random.Generator
+) -> npt.NDArray[Any]:
     """``[2, count]`` distinct pairs, the fraction ``homophily`` of them inside a class."""
     nodes, sizes = len(y), np.bincount(y)
     inside = round(homophily * count)
@@ -112,7 +137,9 @@ def community_edges(y: npt.NDArray[Any], count: int, homophily: float, rng: np.r
         pairs = rng.integers(nodes, size=(2, size))
         return pairs[:, y[pairs[0]] != y[pairs[1]]]
 
-    return np.concatenate([distinct(draw_inside, inside, nodes), distinct(draw_across, count - inside, nodes)], axis=1)
+    return np.concatenate(
+        [distinct(draw_inside, inside, nodes), distinct(draw_across, count - inside, nodes)], axis=1
+    )
 
 
 def distinct(draw: Callable[[int], npt.NDArray[Any]], count: int, nodes: int) -> npt.NDArray[Any]:
@@ -122,7 +149,9 @@ def distinct(draw: Callable[[int], npt.NDArray[Any]], count: int, nodes: int) ->
         first, second = draw(max(2 * (count - len(keys)), 64))
         pair = np.minimum(first, second) * nodes + np.maximum(first, second)
         keys = np.concatenate([keys, pair[first != second]])
-        keys = keys[np.sort(np.unique(keys, return_index=True)[1])]  # duplicates out, order of drawing kept
+        keys = keys[
+            np.sort(np.unique(keys, return_index=True)[1])
+        ]  # duplicates out, order of drawing kept
     return np.stack([keys[:count] // nodes, keys[:count] % nodes])
 
 

@@ -1,7 +1,13 @@
 """The diagnosis room: what every layer of a model does to energy, entropy and rank, and what to do about it."""
 
 from eamp.diagnostics.diagnosis import Diagnosis, diagnose, report
-from eamp.diagnostics.energies import laplacian_energy, mean_energy, rayleigh_quotient, relative_energy, rusch_energy
+from eamp.diagnostics.energies import (
+    laplacian_energy,
+    mean_energy,
+    rayleigh_quotient,
+    relative_energy,
+    rusch_energy,
+)
 from eamp.diagnostics.probing import Probe, probe
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
 from eamp.diagnostics.spectrum import dead_units, effective_rank, norm, numerical_rank

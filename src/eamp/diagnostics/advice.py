@@ -49,12 +49,16 @@ REMEDIES: dict[str, tuple[str, ...]] = {
 }
 
 
-def advise(found: Sequence[Finding], table: pd.DataFrame, model: Module, mean_degree: float) -> tuple[str, ...]:
+def advise(
+    found: Sequence[Finding], table: pd.DataFrame, model: Module, mean_degree: float
+) -> tuple[str, ...]:
     """Sentences to act on, the most important first."""
     advice: list[str] = []
     smoothing = any(finding.kind == "smoothing" for finding in found)
     for finding in found:
-        if finding.kind == "smoothing" or (finding.kind == "shrinking" and not smoothing and entropy_layers(model)):
+        if finding.kind == "smoothing" or (
+            finding.kind == "shrinking" and not smoothing and entropy_layers(model)
+        ):
             advice += entropy_advice(finding, table, model, mean_degree)
         if finding.kind == "shrinking" and not smoothing:
             advice.append(
@@ -66,7 +70,9 @@ def advise(found: Sequence[Finding], table: pd.DataFrame, model: Module, mean_de
     return tuple(advice)
 
 
-def entropy_advice(finding: Finding, table: pd.DataFrame, model: Module, mean_degree: float) -> list[str]:
+def entropy_advice(
+    finding: Finding, table: pd.DataFrame, model: Module, mean_degree: float
+) -> list[str]:
     """Which λ and T would hold the energy, from how fast it falls."""
     layers = entropy_layers(model)
     fixed = [float(layer.weight) for layer in layers if not callable(layer.weight)]
@@ -80,7 +86,9 @@ def entropy_advice(finding: Finding, table: pd.DataFrame, model: Module, mean_de
     for layer in layers:
         target = layer.options["temperature"]
         if not isinstance(target, str) and deep.between(target / HELD, target * HELD).all():
-            return [f"The entropy step holds the energy at its T = {short(target)}: raise T, say to the first layer's {energy:.2g}."]
+            return [
+                f"The entropy step holds the energy at its T = {short(target)}: raise T, say to the first layer's {energy:.2g}."
+            ]
     start = MARGIN * needed
     bare = "eamp.unwrap(model)" if layers else "model"
     gain = step_gain(start, mean_degree, width)
@@ -89,11 +97,17 @@ def entropy_advice(finding: Finding, table: pd.DataFrame, model: Module, mean_de
         f"2λ·sqrt(k/F) makes up for what every layer takes off the differences (mean degree k = {mean_degree:.2g}, width F = {width:.0f}); "
         "T is the first layer's mean energy."
         + (f" Your λ = {short(weight)} is too small." if fixed else "")
-        + (" The gain is then above 1: watch for NaN in training, and lower λ or T if they come." if gain > STABLE_GAIN else "")
+        + (
+            " The gain is then above 1: watch for NaN in training, and lower λ or T if they come."
+            if gain > STABLE_GAIN
+            else ""
+        )
     ]
 
 
-def needed_weight(finding: Finding, table: pd.DataFrame, weight: float, mean_degree: float) -> float:
+def needed_weight(
+    finding: Finding, table: pd.DataFrame, weight: float, mean_degree: float
+) -> float:
     """The λ that would hold differences up, from how fast they fall between the first layer and the finding under the present one.
 
     A layer that takes differences to c times what they were, and a step with gain g = 2λ·sqrt(k/F), make (1 + g)·c together, and
@@ -115,10 +129,14 @@ def step_gain(weight: float, mean_degree: float, width: float) -> float:
 def calming_advice(table: pd.DataFrame, model: Module, mean_degree: float) -> list[str]:
     """Whether the entropy step itself may be what explodes."""
     weights = (float(layer.weight) for layer in entropy_layers(model) if not callable(layer.weight))
-    gain = max((step_gain(weight, mean_degree, table["width"].min()) for weight in weights), default=0.0)
+    gain = max(
+        (step_gain(weight, mean_degree, table["width"].min()) for weight in weights), default=0.0
+    )
     if gain <= STABLE_GAIN:
         return []
-    return [f"The entropy step has a gain 2λ·sqrt(k/F) of {short(gain)}, above 1, and may be what explodes: lower λ, or fix T."]
+    return [
+        f"The entropy step has a gain 2λ·sqrt(k/F) of {short(gain)}, above 1, and may be what explodes: lower λ, or fix T."
+    ]
 
 
 def entropy_layers(model: Module) -> list[EntropyAware]:

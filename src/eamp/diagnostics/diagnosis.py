@@ -64,11 +64,19 @@ class Diagnosis:
     table: pd.DataFrame
 
     def __str__(self) -> str:
-        lines = [f"{HEADLINES[f.kind]} {span(f, len(self.table))}: {f.words}." for f in self.findings] or [healthy_words(self.table)]
+        lines = [
+            f"{HEADLINES[f.kind]} {span(f, len(self.table))}: {f.words}." for f in self.findings
+        ] or [healthy_words(self.table)]
         lines += self.notes
         if self.advice:
-            lines += ["What to try:", *(f"  {k}. {sentence}" for k, sentence in enumerate(self.advice, start=1))]
-        return "\n".join(textwrap.fill(line, LINE, subsequent_indent="     " if line.startswith(" ") else "  ") for line in lines)
+            lines += [
+                "What to try:",
+                *(f"  {k}. {sentence}" for k, sentence in enumerate(self.advice, start=1)),
+            ]
+        return "\n".join(
+            textwrap.fill(line, LINE, subsequent_indent="     " if line.startswith(" ") else "  ")
+            for line in lines
+        )
 
     def __repr__(self) -> str:
         return f"Diagnosis(kind={self.kind!r}, layer={self.layer}, num_layers={len(self.table)})"
@@ -120,8 +128,14 @@ def diagnose(
     with probe, evaluating(model), torch.no_grad():
         (run or run_model)(model, data)
     table = probe.table()
-    if np.isnan(smoothness(table)).all() and table["norm"].gt(0).any() and np.isfinite(table["norm"]).any():
-        raise ValueError("no layer could be measured on a graph, so there is no verdict; the warnings above say why.")
+    if (
+        np.isnan(smoothness(table)).all()
+        and table["norm"].gt(0).any()
+        and np.isfinite(table["norm"]).any()
+    ):
+        raise ValueError(
+            "no layer could be measured on a graph, so there is no verdict; the warnings above say why."
+        )
     found = findings(table)
     degree = mean_degree(data, int(table["nodes"].iloc[0]))
     return Diagnosis(
@@ -134,7 +148,13 @@ def diagnose(
     )
 
 
-def report(model: Module, data: Any, folder: str | Path | None = None, stream: TextIO | None = None, **options: Any) -> Diagnosis:
+def report(
+    model: Module,
+    data: Any,
+    folder: str | Path | None = None,
+    stream: TextIO | None = None,
+    **options: Any,
+) -> Diagnosis:
     """Diagnose, write the words to ``stream`` (standard output by default) and, with a ``folder``, save words, table and charts there.
 
     The files are ``diagnosis.txt``, ``layers.csv``, ``layers.html`` (interactive) and ``layers.svg``.
@@ -148,7 +168,9 @@ def report(model: Module, data: Any, folder: str | Path | None = None, stream: T
         (folder / "diagnosis.txt").write_text(f"{diagnosis}\n", encoding="utf-8")
         diagnosis.table.to_csv(folder / "layers.csv", index=False)
         chart = diagnosis.plot()
-        chart.save(folder / "layers.html", inline=True)  # nothing is fetched when the page is opened
+        chart.save(
+            folder / "layers.html", inline=True
+        )  # nothing is fetched when the page is opened
         chart.save(folder / "layers.svg")
     return diagnosis
 
@@ -161,7 +183,11 @@ def run_model(model: Module, data: Any) -> Any:
     named = {name: data[name] for name in parameters if name in data and data[name] is not None}
     if "x" in named or "edge_index" in named:
         return model(**named)
-    wanted = [p for p in parameters.values() if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    wanted = [
+        p
+        for p in parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     return model(data) if len(wanted) == 1 else model(data.x, data.edge_index)
 
 
@@ -181,7 +207,14 @@ def mean_degree(data: Any, num_nodes: int) -> float:
     """Of the undirected graph in ``data``; 0 where none is to be found."""
     pair = isinstance(data, tuple | list)
     found = data[1:2] if pair else [getattr(data, name, None) for name in ("edge_index", "adj_t")]
-    return next((float(as_graph(a, num_nodes, symmetrize=True).degree.mean()) for a in found if a is not None), 0.0)
+    return next(
+        (
+            float(as_graph(a, num_nodes, symmetrize=True).degree.mean())
+            for a in found
+            if a is not None
+        ),
+        0.0,
+    )
 
 
 def span(finding: Finding, num_layers: int) -> str:
@@ -195,8 +228,15 @@ def span(finding: Finding, num_layers: int) -> str:
 
 def healthy_words(table: pd.DataFrame) -> str:
     """The ranges of what was looked at."""
-    courses = {"scale-free energy": smoothness(table), "norm": table["norm"], "effective rank": table["effective_rank"]}
-    ranges = [f"the {name} between {short(float(np.nanmin(v)))} and {short(float(np.nanmax(v)))}" for name, v in courses.items()]
+    courses = {
+        "scale-free energy": smoothness(table),
+        "norm": table["norm"],
+        "effective rank": table["effective_rank"],
+    }
+    ranges = [
+        f"the {name} between {short(float(np.nanmin(v)))} and {short(float(np.nanmax(v)))}"
+        for name, v in courses.items()
+    ]
     return f"Healthy: over {len(table)} layers " + ", ".join(ranges) + "."
 
 

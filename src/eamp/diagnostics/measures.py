@@ -10,7 +10,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.energies import laplacian_energy, mean_energy, rayleigh_quotient, relative_energy, rusch_energy
+from eamp.diagnostics.energies import (
+    laplacian_energy,
+    mean_energy,
+    rayleigh_quotient,
+    relative_energy,
+    rusch_energy,
+)
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
 from eamp.diagnostics.spectrum import dead_units, effective_rank, norm, numerical_rank
 from eamp.functional import entropy
@@ -54,11 +60,20 @@ class Measures:
 
     def of(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
         """Every measure as a number; NaN for those on a graph where there is none."""
-        if graph is not None and isinstance(graph.csr, PartCSR) and (local := set(self.names) - {"energy", "entropy"}):
+        if (
+            graph is not None
+            and isinstance(graph.csr, PartCSR)
+            and (local := set(self.names) - {"energy", "entropy"})
+        ):
             raise not_for_parts(f"measuring {', '.join(sorted(local))}")
         with torch.no_grad():
-            on_graph = {name: math.nan if graph is None else float(measure(x, graph)) for name, measure in self.on_graph.items()}
-            return on_graph | {name: float(measure(x)) for name, measure in self.on_features.items()}
+            on_graph = {
+                name: math.nan if graph is None else float(measure(x, graph))
+                for name, measure in self.on_graph.items()
+            }
+            return on_graph | {
+                name: float(measure(x)) for name, measure in self.on_features.items()
+            }
 
 
 def choose(choice: Choice, temperature: float, labels: Tensor | None) -> Measures:
@@ -75,7 +90,9 @@ def choose(choice: Choice, temperature: float, labels: Tensor | None) -> Measure
     if NEEDS_LABELS in wanted and labels is None:
         raise ValueError(f"{NEEDS_LABELS} compares classes: pass labels=data.y too.")
     if unknown := [name for name in wanted if name not in on_graph and name not in on_features]:
-        raise ValueError(f"no measure named {', '.join(unknown)}; there are {', '.join([*on_graph, *on_features])}.")
+        raise ValueError(
+            f"no measure named {', '.join(unknown)}; there are {', '.join([*on_graph, *on_features])}."
+        )
     return Measures(
         {name: on_graph[name] for name in wanted if name in on_graph},
         {name: on_features[name] for name in wanted if name in on_features},
@@ -89,4 +106,6 @@ def entropy_at(x: Tensor, graph: Graph, temperature: float) -> Tensor:
 
 def separation(x: Tensor, labels: Tensor) -> Tensor:
     """:func:`group_distance_ratio`, or NaN where the layer's nodes are not those of the labels."""
-    return group_distance_ratio(x, labels) if labels.numel() == x.size(0) else x.new_tensor(math.nan)
+    return (
+        group_distance_ratio(x, labels) if labels.numel() == x.size(0) else x.new_tensor(math.nan)
+    )

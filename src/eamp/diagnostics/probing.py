@@ -17,7 +17,12 @@ from torch.utils.hooks import RemovableHandle
 from eamp.diagnostics.measures import Choice, choose
 from eamp.diagnostics.rendering import html_summary, text_summary
 from eamp.diagnostics.spectrum import dead_units
-from eamp.diagnostics.watched_layers import adjacency_of_call, type_name, watched_layers, whole_models
+from eamp.diagnostics.watched_layers import (
+    adjacency_of_call,
+    type_name,
+    watched_layers,
+    whole_models,
+)
 from eamp.functional import check_temperature
 from eamp.graph import Graph, GraphError
 from eamp.graph.edge_index_cache import as_graph
@@ -77,7 +82,15 @@ def probe(
         >>> p.energy.shape
         (4,)
     """
-    return Probe(model, measures, layers=layers, labels=labels, temperature=temperature, gradients=gradients, history=history)
+    return Probe(
+        model,
+        measures,
+        layers=layers,
+        labels=labels,
+        temperature=temperature,
+        gradients=gradients,
+        history=history,
+    )
 
 
 class Probe:
@@ -100,20 +113,31 @@ class Probe:
         self.forwards: list[list[Row]] = []
         self._handles: list[RemovableHandle] = []
         self._depth = 0  # how many modules that hold every watched layer are running
-        self._adjacency: Any = None  # the last one seen, for watched modules that are not called with one
+        self._adjacency: Any = (
+            None  # the last one seen, for watched modules that are not called with one
+        )
 
     def __enter__(self) -> Probe:
         """Place the hooks."""
         if self._handles:
-            raise RuntimeError("this probe is already at work; make another with eamp.probe(model).")
+            raise RuntimeError(
+                "this probe is already at work; make another with eamp.probe(model)."
+            )
         for layer, name in self.watched.items():
-            self._handles.append(layer.register_forward_hook(partial(self._after_layer, name), with_kwargs=True))
+            self._handles.append(
+                layer.register_forward_hook(partial(self._after_layer, name), with_kwargs=True)
+            )
         for module in whole_models(self.model, self.watched):
             self._handles.append(module.register_forward_pre_hook(self._before_model))
             self._handles.append(module.register_forward_hook(self._after_model, always_call=True))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Remove the hooks, whatever happened."""
         for handle in self._handles:
             handle.remove()
@@ -139,7 +163,9 @@ class Probe:
         self._check_seen()
         if not self.history:
             return pd.DataFrame(self.rows)
-        return pd.DataFrame([{"forward": k, **row} for k, rows in enumerate(self.forwards, start=1) for row in rows])
+        return pd.DataFrame(
+            [{"forward": k, **row} for k, rows in enumerate(self.forwards, start=1) for row in rows]
+        )
 
     def plot(self, measures: Iterable[str] | None = None) -> alt.ConcatChart:
         """Every measure against depth, as small charts side by side."""
@@ -148,8 +174,15 @@ class Probe:
         return depth_charts(self.table(), measures)
 
     def __getattr__(self, name: str) -> np.ndarray[Any, Any]:
-        if name.startswith("_") or name == "forwards" or not self.forwards or name not in self.rows[0]:
-            raise AttributeError(f"the probe has no {name!r}; after a forward pass it has the columns of its table().")
+        if (
+            name.startswith("_")
+            or name == "forwards"
+            or not self.forwards
+            or name not in self.rows[0]
+        ):
+            raise AttributeError(
+                f"the probe has no {name!r}; after a forward pass it has the columns of its table()."
+            )
         return np.array([row.get(name) for row in self.rows])
 
     def __repr__(self) -> str:
@@ -171,29 +204,46 @@ class Probe:
     def _start(self) -> None:
         self.forwards = [*self.forwards, []] if self.history else [[]]
 
-    def _after_layer(self, name: str, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
+    def _after_layer(
+        self, name: str, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> None:
         # Compiled code has no place for numbers; and a checkpointed layer that runs again during backward has been seen.
         if torch.compiler.is_compiling() or torch._C._current_graph_task_id() != -1:
             return
         x = out[0] if isinstance(out, tuple | list) else out
         if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point():
-            warnings.warn(f"{name or type(layer).__name__} gives no [num_nodes, F] embedding; the probe passes it over.", stacklevel=2)
+            warnings.warn(
+                f"{name or type(layer).__name__} gives no [num_nodes, F] embedding; the probe passes it over.",
+                stacklevel=2,
+            )
             return
         if not self.forwards:
             self._start()
         came_in = args[0] if args else kwargs.get("x")
-        row: Row = {"layer": len(self.rows) + 1, "name": name, "type": type_name(layer), "nodes": x.size(0), "width": x.size(1)}
+        row: Row = {
+            "layer": len(self.rows) + 1,
+            "name": name,
+            "type": type_name(layer),
+            "nodes": x.size(0),
+            "width": x.size(1),
+        }
         row |= self.measures.of(x.detach(), self._graph_of(name, layer, args, kwargs, x))
         if "dead_units" in row:
             # Behind the activation that follows a layer its dead units are the zero columns of the next layer's input.
-            row["dead_inputs"] = float(dead_units(came_in)) if isinstance(came_in, Tensor) and came_in.dim() == 2 else float("nan")
+            row["dead_inputs"] = (
+                float(dead_units(came_in))
+                if isinstance(came_in, Tensor) and came_in.dim() == 2
+                else float("nan")
+            )
         if self.gradients:
             row["gradient"] = float("nan")
             if x.requires_grad:
                 x.register_hook(partial(record_gradient, row))
         self.rows.append(row)
 
-    def _graph_of(self, name: str, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any], x: Tensor) -> Graph | None:
+    def _graph_of(
+        self, name: str, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any], x: Tensor
+    ) -> Graph | None:
         adjacency = adjacency_of_call(layer, args, kwargs)
         if adjacency is None:
             adjacency = self._adjacency
@@ -203,9 +253,14 @@ class Probe:
                 raise GraphError("there is no edge_index among its arguments")
             graph = as_graph(adjacency, x.size(0), symmetrize=True)
             if graph.num_nodes != x.size(0):
-                raise GraphError(f"its output has {x.size(0)} rows but the graph {graph.num_nodes} nodes")
+                raise GraphError(
+                    f"its output has {x.size(0)} rows but the graph {graph.num_nodes} nodes"
+                )
         except GraphError as error:
-            warnings.warn(f"{name or type(layer).__name__} cannot be measured on a graph: {error}", stacklevel=2)
+            warnings.warn(
+                f"{name or type(layer).__name__} cannot be measured on a graph: {error}",
+                stacklevel=2,
+            )
             return None
         return graph
 

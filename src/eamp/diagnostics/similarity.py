@@ -50,7 +50,13 @@ def mad(x: Tensor, graph: Adjacency) -> Tensor:
     return mean_distance[csr.degree > 0].mean()
 
 
-def mad_gap(x: Tensor, graph: Adjacency, remote_hops: int = REMOTE_HOPS, num_sources: int = SAMPLED_SOURCES, seed: int = SEED) -> Tensor:
+def mad_gap(
+    x: Tensor,
+    graph: Adjacency,
+    remote_hops: int = REMOTE_HOPS,
+    num_sources: int = SAMPLED_SOURCES,
+    seed: int = SEED,
+) -> Tensor:
     r"""Cosine distance to remote nodes less cosine distance to neighbours, after `Chen et al. (2020) <https://arxiv.org/abs/1909.03211>`_.
 
     Remote are the nodes at least ``remote_hops`` steps away, or not reachable at all. To stay cheap on large graphs they are looked

@@ -16,7 +16,9 @@ from eamp.diagnostics.rendering import short
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind: TypeAlias = Literal["healthy", "smoothing", "shrinking", "rank loss", "exploding", "dead units"]
+Kind: TypeAlias = Literal[
+    "healthy", "smoothing", "shrinking", "rank loss", "exploding", "dead units"
+]
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 # Scale-free energy at which neighbours count as alike. They then differ by sqrt(2 · 1e-3), under 5 % of their length.
@@ -83,31 +85,56 @@ def smoothness(table: pd.DataFrame) -> Array:
 def find_smoothing(table: pd.DataFrame) -> Finding | None:
     """Scale-free energy falls: neighbours become alike, whatever the size of the embedding."""
     energy = smoothness(table)
-    low = (energy < SMOOTHED) | ((energy < SMOOTHED_AFTER_FALL) & (energy < SMOOTHED_FALL * energy[0]))
-    return finding("smoothing", low, energy, "neighbours become alike; the scale-free energy is", np.nanargmin)
+    low = (energy < SMOOTHED) | (
+        (energy < SMOOTHED_AFTER_FALL) & (energy < SMOOTHED_FALL * energy[0])
+    )
+    return finding(
+        "smoothing", low, energy, "neighbours become alike; the scale-free energy is", np.nanargmin
+    )
 
 
 def find_shrinking(table: pd.DataFrame, alone: bool) -> Finding | None:
     """The norm falls."""
     norm = column(table, "norm")
-    words = "the embedding vanishes" + (", though nodes differ as before relative to its size" if alone else "")
-    return finding("shrinking", norm < SHRUNK * norm[0], norm, f"{words}; its norm is", np.nanargmin)
+    words = "the embedding vanishes" + (
+        ", though nodes differ as before relative to its size" if alone else ""
+    )
+    return finding(
+        "shrinking", norm < SHRUNK * norm[0], norm, f"{words}; its norm is", np.nanargmin
+    )
 
 
 def find_exploding(table: pd.DataFrame) -> Finding | None:
     """The norm grows without bound, or is no longer a number."""
     norm = column(table, "norm")
     high = ~np.isfinite(norm) | ((norm > EXPLODED * norm[0]) & (norm > EXPLODED_NORM))
-    return finding("exploding", high, np.where(np.isnan(norm), np.inf, norm), "the embedding blows up; its norm is", np.argmax)
+    return finding(
+        "exploding",
+        high,
+        np.where(np.isnan(norm), np.inf, norm),
+        "the embedding blows up; its norm is",
+        np.argmax,
+    )
 
 
 def find_rank_loss(table: pd.DataFrame) -> Finding | None:
     """The effective rank falls although the energy holds."""
-    rank, possible = column(table, "effective_rank"), np.minimum(column(table, "nodes"), column(table, "width"))
+    rank, possible = (
+        column(table, "effective_rank"),
+        np.minimum(column(table, "nodes"), column(table, "width")),
+    )
     if not rank[0] >= RANK_TO_LOSE:
         return None
-    lost = (rank / possible < RANK_FALL * rank[0] / possible[0]) | ((rank < ONE_DIRECTION) & (possible >= RANK_TO_LOSE))
-    return finding("rank loss", lost, rank, "rows become parallel, though neighbours still differ; the effective rank is", np.nanargmin)
+    lost = (rank / possible < RANK_FALL * rank[0] / possible[0]) | (
+        (rank < ONE_DIRECTION) & (possible >= RANK_TO_LOSE)
+    )
+    return finding(
+        "rank loss",
+        lost,
+        rank,
+        "rows become parallel, though neighbours still differ; the effective rank is",
+        np.nanargmin,
+    )
 
 
 def find_dead(table: pd.DataFrame) -> Finding | None:
@@ -117,10 +144,14 @@ def find_dead(table: pd.DataFrame) -> Finding | None:
     # Features that are zero at every node when they enter the model are the data's business.
     behind = np.where(behind > came_in[0], behind, np.nan) if came_in[0] >= DEAD else behind
     dead = np.fmax(column(table, "dead_units"), behind)
-    return finding("dead units", dead >= DEAD, dead, "units that fire at no node; their share is", np.nanargmax)
+    return finding(
+        "dead units", dead >= DEAD, dead, "units that fire at no node; their share is", np.nanargmax
+    )
 
 
-def finding(kind: Kind, where: Array, values: Array, words: str, worst: Callable[[Array], Any]) -> Finding | None:
+def finding(
+    kind: Kind, where: Array, values: Array, words: str, worst: Callable[[Array], Any]
+) -> Finding | None:
     """The finding, if there is any layer ``where`` it holds, with its values at the first, the first such and the worst layer."""
     layers = np.flatnonzero(where)
     if layers.size == 0:

@@ -21,7 +21,11 @@ def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
     else:
         names, types = split(selection)
         check_names(model, names)
-        found = ((name, module) for name, module in model.named_modules() if name in names or isinstance(module, types))
+        found = (
+            (name, module)
+            for name, module in model.named_modules()
+            if name in names or isinstance(module, types)
+        )
     watched: dict[Module, str] = {}
     for name, module in found:
         watched.setdefault(module, name)
@@ -40,7 +44,11 @@ def whole_models(model: Module, watched: dict[Module, str]) -> list[Module]:
 
 def type_name(layer: Module) -> str:
     """The layer's class, with its wrapper if it has one."""
-    return f"EntropyAware({type(layer.conv).__name__})" if isinstance(layer, EntropyAware) else type(layer).__name__
+    return (
+        f"EntropyAware({type(layer.conv).__name__})"
+        if isinstance(layer, EntropyAware)
+        else type(layer).__name__
+    )
 
 
 def adjacency_of_call(layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -53,5 +61,9 @@ def adjacency_of_call(layer: Module, args: tuple[Any, ...], kwargs: dict[str, An
 def is_adjacency(candidate: Any) -> bool:
     """Whether it is an ``edge_index``, a sparse matrix or a graph, and no batch vector or edge weight that stands in its place."""
     if isinstance(candidate, Tensor):
-        return candidate.layout != torch.strided or (candidate.dim() == 2 and candidate.size(0) == 2 and not candidate.is_floating_point())
-    return isinstance(candidate, Graph) or type(candidate).__module__.split(".")[0] == "torch_sparse"
+        return candidate.layout != torch.strided or (
+            candidate.dim() == 2 and candidate.size(0) == 2 and not candidate.is_floating_point()
+        )
+    return (
+        isinstance(candidate, Graph) or type(candidate).__module__.split(".")[0] == "torch_sparse"
+    )

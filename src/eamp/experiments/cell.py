@@ -49,9 +49,13 @@ class Cell:
         if self.model not in MODELS:
             raise ValueError(f"no model named {self.model!r}; there are {', '.join(MODELS)}.")
         if self.protocol not in PROTOCOLS:
-            raise ValueError(f"no protocol named {self.protocol!r}; there are {', '.join(PROTOCOLS)}.")
+            raise ValueError(
+                f"no protocol named {self.protocol!r}; there are {', '.join(PROTOCOLS)}."
+            )
         if unknown := set(self.changes or {}) - {field.name for field in fields(Protocol)}:
-            raise ValueError(f"a protocol has no {sorted(unknown)}; it has {', '.join(field.name for field in fields(Protocol))}.")
+            raise ValueError(
+                f"a protocol has no {sorted(unknown)}; it has {', '.join(field.name for field in fields(Protocol))}."
+            )
         _ = self.rules  # which says what of the changes cannot be
         object.__setattr__(self, "name", self.name or self.model)
 
@@ -69,11 +73,16 @@ class Cell:
         """The untrained network, initialised under the seed."""
         graph = load_graph(self.data, self.normalize_features)
         torch.manual_seed(self.seed)
-        sizes, options = (graph.num_features, self.width, graph.num_classes, self.depth), self.options or {}
+        sizes, options = (
+            (graph.num_features, self.width, graph.num_classes, self.depth),
+            self.options or {},
+        )
         try:
             return MODELS[self.model](*sizes, dropout=self.dropout, entropy=self.entropy, **options)
         except TypeError as error:  # an option that the model does not have
-            raise ValueError(f"{self.model} cannot be made with {options or self.entropy}: {error}.") from error
+            raise ValueError(
+                f"{self.model} cannot be made with {options or self.entropy}: {error}."
+            ) from error
 
     def train(
         self,

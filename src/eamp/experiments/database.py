@@ -25,11 +25,16 @@ from optuna.storages import RDBStorage
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
-HEARTBEAT, GRACE = 15, 120  # seconds between two heartbeats, and after which a silent worker counts as lost
+HEARTBEAT, GRACE = (
+    15,
+    120,
+)  # seconds between two heartbeats, and after which a silent worker counts as lost
 PATIENCE = 120  # seconds to wait for other writers of a SQLite file
 TABLES = 0x65616D70  # the name of a lock in PostgreSQL is a number; any will do that is ours alone
 
-warnings.filterwarnings("ignore", category=ExperimentalWarning)  # what Optuna calls heartbeats and artifacts
+warnings.filterwarnings(
+    "ignore", category=ExperimentalWarning
+)  # what Optuna calls heartbeats and artifacts
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
@@ -46,14 +51,18 @@ def open_storage(url: str) -> RDBStorage:
     """Optuna's storage at ``url``, with what its kind of database needs for several workers."""
     file, shown = sqlite_file(url), without_password(url)
     url = with_driver(url)
-    options: dict[str, Any] = {"pool_pre_ping": True} if file is None else {"connect_args": {"timeout": PATIENCE}}
+    options: dict[str, Any] = (
+        {"pool_pre_ping": True} if file is None else {"connect_args": {"timeout": PATIENCE}}
+    )
     try:
         with tables_to_itself(url):
             storage = RDBStorage(url, options, heartbeat_interval=HEARTBEAT, grace_period=GRACE)
     except (SQLAlchemyError, ImportError, OSError) as error:
         driverless = isinstance(error, ImportError) and url.startswith("postgresql+psycopg:")
         advice = '; install it with `pip install "eamp[postgresql]"`' if driverless else ""
-        raise StoreError(f"the store at {shown} cannot be opened: {str(error.__cause__ or error).rstrip()}{advice}") from error
+        raise StoreError(
+            f"the store at {shown} cannot be opened: {str(error.__cause__ or error).rstrip()}{advice}"
+        ) from error
     if file is not None:
         one_writer_at_a_time(storage.engine)
     elif storage.engine.dialect.name == "postgresql":
@@ -112,8 +121,12 @@ def without_password(url: str) -> str:
     try:
         address = make_url(url)
     except (SQLAlchemyError, ValueError):  # whose words may hold a part of it
-        raise StoreError("the address of a store must be one like postgresql://user@host/database or sqlite:///file.") from None
+        raise StoreError(
+            "the address of a store must be one like postgresql://user@host/database or sqlite:///file."
+        ) from None
     if "@" in (address.host or ""):
-        raise StoreError("in the address of a store an @ that belongs to the password must be written as %40.")
+        raise StoreError(
+            "in the address of a store an @ that belongs to the password must be written as %40."
+        )
     hidden = {name: "hidden" for name in address.query if "password" in name}
     return address.update_query_dict(hidden).render_as_string(hide_password=True)

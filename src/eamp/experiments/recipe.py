@@ -12,7 +12,11 @@ import yaml
 
 from eamp.experiments.cell import Cell
 
-LISTED = ("seed", "data", "depth")  # may be lists; the first changes slowest, so that every network is there once before a second seed
+LISTED = (
+    "seed",
+    "data",
+    "depth",
+)  # may be lists; the first changes slowest, so that every network is there once before a second seed
 FIELDS = tuple(field.name for field in fields(Cell))
 KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("model", "name", "protocol"), (str, "text")),
@@ -20,7 +24,10 @@ KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("depth", "seed"), (int, "a whole number, or a list of them")),
     "width": (int, "a whole number"),
     "dropout": ((int, float), "a number"),
-    **dict.fromkeys(("entropy", "options", "changes"), ((dict, type(None)), "a mapping, as in {weight: 3, temperature: 1}")),
+    **dict.fromkeys(
+        ("entropy", "options", "changes"),
+        ((dict, type(None)), "a mapping, as in {weight: 3, temperature: 1}"),
+    ),
     "normalize_features": (bool, "true or false"),
 }
 
@@ -49,14 +56,22 @@ def load_recipe(path: Path) -> tuple[str, list[Cell]]:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader)  # a SafeLoader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise RecipeError(f"{path} cannot be read as YAML: {error}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("runs"), list) or not content["runs"]:
-        raise RecipeError(f"{path} must be a mapping with a list of `runs`, as in `runs: [{{model: gcn}}]`.")
+    if (
+        not isinstance(content, dict)
+        or not isinstance(content.get("runs"), list)
+        or not content["runs"]
+    ):
+        raise RecipeError(
+            f"{path} must be a mapping with a list of `runs`, as in `runs: [{{model: gcn}}]`."
+        )
     common = {key: value for key, value in content.items() if key not in ("runs", "name")}
     name = str(content.get("name", path.stem))
     return name, cells_of(common, content["runs"], source=str(path))
 
 
-def cells_of(common: dict[str, Any], runs: list[dict[str, Any]], source: str = "the recipe") -> list[Cell]:
+def cells_of(
+    common: dict[str, Any], runs: list[dict[str, Any]], source: str = "the recipe"
+) -> list[Cell]:
     """Every combination of every run; equal ones once."""
     cells: dict[str, Cell] = {}
     for number, run in enumerate(runs, start=1):
@@ -80,17 +95,28 @@ def expand(settings: dict[str, Any]) -> list[Cell]:
         raise ValueError("`seeds` says how many, `seed` which: one of them.")
     if "seeds" in settings:
         if not isinstance(number := settings.pop("seeds"), int) or number < 1:
-            raise ValueError(f"`seeds` is how many there are, a number from 1 on, but is {number!r}; `seed` takes a list.")
+            raise ValueError(
+                f"`seeds` is how many there are, a number from 1 on, but is {number!r}; `seed` takes a list."
+            )
         settings["seed"] = list(range(number))
     if unknown := sorted(set(settings) - set(FIELDS)):
-        raise ValueError(f"nothing reads {', '.join(unknown)}; known are {', '.join([*FIELDS, 'seeds'])}.")
+        raise ValueError(
+            f"nothing reads {', '.join(unknown)}; known are {', '.join([*FIELDS, 'seeds'])}."
+        )
     if missing := [key for key in ("model", "data", "depth") if key not in settings]:
         raise ValueError(f"{', '.join(missing)} must be given.")
-    choices = [value if isinstance(value := settings.get(key, 0), list) else [value] for key in LISTED]
+    choices = [
+        value if isinstance(value := settings.get(key, 0), list) else [value] for key in LISTED
+    ]
     if empty := [key for key, values in zip(LISTED, choices, strict=True) if not values]:
         raise ValueError(f"{', '.join(empty)} is an empty list.")
-    combinations = [{**settings, **dict(zip(LISTED, combination, strict=True))} for combination in product(*choices)]
-    for name, value in ((name, value) for combination in combinations for name, value in combination.items()):
+    combinations = [
+        {**settings, **dict(zip(LISTED, combination, strict=True))}
+        for combination in product(*choices)
+    ]
+    for name, value in (
+        (name, value) for combination in combinations for name, value in combination.items()
+    ):
         check_kind(name, value)
     return [Cell(**combination) for combination in combinations]
 
@@ -106,4 +132,6 @@ class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml comes without types
     """YAML, but 1e-3 is a number, as everywhere else."""
 
 
-Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789"))
+Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)

@@ -13,7 +13,13 @@ from eamp.scale.process_group import Alone
 from eamp.training import Result
 
 
-def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: bool = False, peers: Alone | None = None) -> list[Result]:
+def repeated(
+    cell: Cell,
+    seeds: int = 1,
+    output: Path | None = None,
+    progress: bool = False,
+    peers: Alone | None = None,
+) -> list[Result]:
     """Train with seeds ``cell.seed``, ``cell.seed + 1``, ...; with ``output``, interrupted runs go on, finished ones are not repeated.
 
     With ``peers``, the graph is spread over processes that all call this; the one that leads writes to its ``output``.
@@ -26,7 +32,9 @@ def repeated(cell: Cell, seeds: int = 1, output: Path | None = None, progress: b
         results.append(replace(cell, seed=seed).train(checkpoint, progress=progress, peers=peers))
         if output is not None and peers.leads:
             output.mkdir(parents=True, exist_ok=True)  # a short run has not saved anything yet
-            (output / f"seed_{seed}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
+            (output / f"seed_{seed}.json").write_text(
+                json.dumps(asdict(results[-1])), encoding="utf-8"
+            )
     return results
 
 
@@ -34,7 +42,9 @@ def summary(results: Sequence[Result], cell: Cell) -> str:
     """Accuracies in words, each under the name of what it is."""
     number = len(results)
     seeds = f"{number} seed{'s' if number > 1 else ''}"
-    rule = {"val_loss": "lowest validation loss", "val_accuracy": "highest validation accuracy"}[cell.rules.select]
+    rule = {"val_loss": "lowest validation loss", "val_accuracy": "highest validation accuracy"}[
+        cell.rules.select
+    ]
     protocol = f"{cell.protocol} with {json.dumps(cell.changes)}" if cell.changes else cell.protocol
     lines = [
         f"test accuracy at the epoch of {rule}: {mean_and_deviation([r.test_accuracy for r in results])} ({seeds}, protocol {protocol})",

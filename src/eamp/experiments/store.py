@@ -48,7 +48,12 @@ class Claim:
     def __enter__(self) -> Claim:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.lock is not None:
             self.lock.release()
         elif kind is not None:
@@ -101,7 +106,9 @@ class Store:
         self.folder = folder
         self.url = url or address(folder)
         self.storage = open_storage(self.url)
-        self.study = optuna.create_study(storage=self.storage, study_name=study, direction="maximize", load_if_exists=True)
+        self.study = optuna.create_study(
+            storage=self.storage, study_name=study, direction="maximize", load_if_exists=True
+        )
         for part in ("artifacts", "checkpoints"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         self.artifacts = FileSystemArtifactStore(folder / "artifacts")
@@ -117,7 +124,11 @@ class Store:
             study = names[0]
         if study not in names:
             there = f"there are {', '.join(map(repr, names))}" if names else "there is none"
-            asked = "one of several studies must be named" if study is None and names else f"no study {study or ''}".rstrip()
+            asked = (
+                "one of several studies must be named"
+                if study is None and names
+                else f"no study {study or ''}".rstrip()
+            )
             raise StoreError(f"{asked} in {without_password(url)}: {there}.")
         return cls(folder, study, url)
 
@@ -163,7 +174,11 @@ class Store:
         attempt = after.user_attrs["attempt"] + 1 if after else 1
         system_attrs = {"fixed_params": after.params} if after and after.params else None
         self.study.add_trial(
-            optuna.create_trial(state=TrialState.WAITING, user_attrs={"cell": job, "attempt": attempt}, system_attrs=system_attrs)
+            optuna.create_trial(
+                state=TrialState.WAITING,
+                user_attrs={"cell": job, "attempt": attempt},
+                system_attrs=system_attrs,
+            )
         )
 
     def claim(self) -> Claim | None:
@@ -175,7 +190,9 @@ class Store:
             if lock is not None and not taken(lock):
                 continue
             if lock is None:
-                self.storage.record_heartbeat(trial._trial_id)  # before it runs: a worker killed in between would never be missed
+                self.storage.record_heartbeat(
+                    trial._trial_id
+                )  # before it runs: a worker killed in between would never be missed
             if self.start(trial):
                 return Claim(self, trial._trial_id, trial.user_attrs["cell"], lock)
             if lock is not None:
@@ -187,7 +204,9 @@ class Store:
         try:
             if not self.storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
                 return False
-            self.storage.set_trial_user_attr(trial._trial_id, "worker", f"{socket.gethostname()}:{os.getpid()}")
+            self.storage.set_trial_user_attr(
+                trial._trial_id, "worker", f"{socket.gethostname()}:{os.getpid()}"
+            )
         except UpdateFinishedTrialError:
             return False
         return True

@@ -29,19 +29,32 @@ JSON_COLUMNS = ("entropy", "options", "changes")
 
 
 def sweep(
-    cells: Sequence[Cell], store: Store, workers: int = 2, threads: int | None = None, retry_failed: bool = False, progress: bool = True
+    cells: Sequence[Cell],
+    store: Store,
+    workers: int = 2,
+    threads: int | None = None,
+    retry_failed: bool = False,
+    progress: bool = True,
 ) -> pd.DataFrame:
     """Train what of ``cells`` is not finished yet, and return the table of all that are; see :func:`~eamp.experiments.worker_pool.settle`."""
     jobs = [asdict(cell) for cell in cells]
     if retry_failed or count_settled(store, jobs) < len(jobs):
-        for data, normalize_features in dict.fromkeys((cell.data, cell.normalize_features) for cell in cells):
-            load_graph(data, normalize_features)  # data that cannot be had are better found out here than by every worker
+        for data, normalize_features in dict.fromkeys(
+            (cell.data, cell.normalize_features) for cell in cells
+        ):
+            load_graph(
+                data, normalize_features
+            )  # data that cannot be had are better found out here than by every worker
     settle(store, jobs, workers, threads, retry_failed, progress)
     found = finished(store)
     for cell in cells:
         if cell.key in found:
-            clear(store.checkpoint(cell.key))  # left by a worker that was killed between its last two steps
-    return pd.DataFrame([{**asdict(cell), **found[cell.key]} for cell in cells if cell.key in found])
+            clear(
+                store.checkpoint(cell.key)
+            )  # left by a worker that was killed between its last two steps
+    return pd.DataFrame(
+        [{**asdict(cell), **found[cell.key]} for cell in cells if cell.key in found]
+    )
 
 
 def run_cell(claim: Claim) -> str:
@@ -55,7 +68,14 @@ def run_cell(claim: Claim) -> str:
 
     result = cell.train(checkpoint, CHECKPOINT_EVERY, on_epoch=on_epoch)
     attach_curves(claim, result)
-    claim.finish(result.val_accuracy, {**readings(result), "seconds": time.perf_counter() - start, "threads": torch.get_num_threads()})
+    claim.finish(
+        result.val_accuracy,
+        {
+            **readings(result),
+            "seconds": time.perf_counter() - start,
+            "threads": torch.get_num_threads(),
+        },
+    )
     clear(checkpoint)
     return f"{cell.data} {cell.name} depth {cell.depth} seed {cell.seed}: highest validation accuracy {result.best_val_accuracy:.3f}"
 
@@ -100,7 +120,9 @@ def finished(store: Store) -> dict[str, dict[str, Any]]:
     """What every finished cell found, by its key; without what the queue needed, and without Optuna's record of artifacts."""
     return {
         job_key(trial.user_attrs["cell"]): {
-            name: value for name, value in trial.user_attrs.items() if name not in ("cell", "attempt", "worker") and ":" not in name
+            name: value
+            for name, value in trial.user_attrs.items()
+            if name not in ("cell", "attempt", "worker") and ":" not in name
         }
         for trial in store.trials(TrialState.COMPLETE)
     }
@@ -117,9 +139,16 @@ def layer_energies(table: pd.DataFrame) -> pd.DataFrame:
     """A row per layer of every network in a sweep's table: its energy after the last epoch, and at the selected one."""
     columns = ["name", "data", "depth", "seed"]
     rows = [
-        {**{column: row[column] for column in columns}, "layer": layer, "energy": last, "selected_energy": selected}
+        {
+            **{column: row[column] for column in columns},
+            "layer": layer,
+            "energy": last,
+            "selected_energy": selected,
+        }
         for row in table.to_dict("records")
-        for layer, (last, selected) in enumerate(zip(row["final_energy"], row["energy"], strict=True), start=1)
+        for layer, (last, selected) in enumerate(
+            zip(row["final_energy"], row["energy"], strict=True), start=1
+        )
     ]
     return pd.DataFrame(rows, columns=[*columns, "layer", "energy", "selected_energy"])
 
@@ -135,11 +164,21 @@ def save(table: pd.DataFrame, folder: Path) -> None:
 
 def summary(table: pd.DataFrame) -> Table:
     """Mean and sample deviation over the seeds, in percent, by data, network and depth."""
-    columns = ("data", "network", "depth", "seeds", "highest validation accuracy", "test accuracy at lowest validation loss")
+    columns = (
+        "data",
+        "network",
+        "depth",
+        "seeds",
+        "highest validation accuracy",
+        "test accuracy at lowest validation loss",
+    )
     shown = Table(*columns)
     for column in shown.columns[2:]:
         column.justify = "right"
     for (data, name, depth), rows in table.groupby(["data", "name", "depth"], sort=False):
-        accuracies = (mean_and_deviation(rows[column].tolist()) for column in ("best_val_accuracy", "test_accuracy"))
+        accuracies = (
+            mean_and_deviation(rows[column].tolist())
+            for column in ("best_val_accuracy", "test_accuracy")
+        )
         shown.add_row(data, name, str(depth), str(len(rows)), *accuracies)
     return shown

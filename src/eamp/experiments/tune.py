@@ -16,7 +16,12 @@ from typing import Any
 import optuna
 import pandas as pd
 import yaml
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.pruners import MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.trial import FrozenTrial, TrialState
@@ -34,7 +39,10 @@ DEFAULT_SPACE: dict[str, Any] = {
     "entropy.temperature": {"low": 0.01, "high": 100.0, "log": True},
     "changes.learning_rate": {"low": 1e-4, "high": 0.03, "log": True},
 }
-NESTED, PLAIN = ("entropy", "options", "changes"), ("dropout", "width", "depth", "normalize_features")
+NESTED, PLAIN = (
+    ("entropy", "options", "changes"),
+    ("dropout", "width", "depth", "normalize_features"),
+)
 SHOWN = 10  # trials in the table of the best
 
 
@@ -68,7 +76,9 @@ class Search:
             store.study.set_user_attr("search", mine)
         elif there != mine:
             before = "a sweep" if there is None else f"the search {json.dumps(there)}"
-            raise StoreError(f"study {store.study.study_name!r} holds {before}, not {json.dumps(mine)}; give --study another name.")
+            raise StoreError(
+                f"study {store.study.study_name!r} holds {before}, not {json.dumps(mine)}; give --study another name."
+            )
 
     @classmethod
     def kept_in(cls, store: Store) -> Search | None:
@@ -81,14 +91,20 @@ def distribution(name: str, choice: Any) -> BaseDistribution:
     """One dimension of the space, for Optuna."""
     head, *rest = name.split(".")
     if not (head in NESTED and rest and all(rest)) and not (head in PLAIN and not rest):
-        raise ValueError(f"cannot search over {name!r}; settings are {', '.join(PLAIN)}, and keys as in {'.x, '.join(NESTED)}.x")
+        raise ValueError(
+            f"cannot search over {name!r}; settings are {', '.join(PLAIN)}, and keys as in {'.x, '.join(NESTED)}.x"
+        )
     try:
         if isinstance(choice, list):
             return CategoricalDistribution(choice)
-        return (IntDistribution if isinstance(choice.get("step"), int) else FloatDistribution)(**choice)
+        return (IntDistribution if isinstance(choice.get("step"), int) else FloatDistribution)(
+            **choice
+        )
     except (TypeError, ValueError, AttributeError) as error:
         expected = 'a list, or a range as in {"low": 0.1, "high": 30, "log": true}'
-        raise ValueError(f"{name!r} of the search must be {expected}, but is {choice!r}: {error}") from error
+        raise ValueError(
+            f"{name!r} of the search must be {expected}, but is {choice!r}: {error}"
+        ) from error
 
 
 def with_settings(cell: Cell, settings: Mapping[str, Any]) -> Cell:
@@ -110,7 +126,9 @@ def put(into: Any, path: list[str], value: Any) -> Any:
     return {**(into or {}), first: put((into or {}).get(first), rest, value)}
 
 
-def tune(search: Search, store: Store, trials: int = 50, workers: int = 2, progress: bool = True) -> list[FrozenTrial]:
+def tune(
+    search: Search, store: Store, trials: int = 50, workers: int = 2, progress: bool = True
+) -> list[FrozenTrial]:
     """Search until ``trials`` are finished, and return those that were not pruned, the best first. Called again, it goes on."""
     load_graph(search.cell.data, search.cell.normalize_features)
     search.keep_in(store)
@@ -121,7 +139,8 @@ def tune(search: Search, store: Store, trials: int = 50, workers: int = 2, progr
 
 def median_pruner(epochs: int) -> MedianPruner:
     """Stops what is worse than the median of five trials or more. Most trainings end early for want of patience, and the few that have come
-    to a late epoch are no measure of the others."""
+    to a late epoch are no measure of the others.
+    """
     return MedianPruner(n_min_trials=5, n_warmup_steps=epochs // 5, interval_steps=REPORT_EVERY)
 
 
@@ -132,10 +151,15 @@ def run_try(claim: Claim) -> str:
     number, epochs = claim.job["try"], search.cell.rules.epochs
     study = claim.store.study
     # A seed of its own for every try: the first ones are random, and two workers must not draw the same.
-    study.sampler = TPESampler(seed=search.cell.seed + number, multivariate=True, constant_liar=True)
+    study.sampler = TPESampler(
+        seed=search.cell.seed + number, multivariate=True, constant_liar=True
+    )
     study.pruner = median_pruner(epochs) if search.prune else NopPruner()
     trial = optuna.Trial(study, claim.trial_id)
-    settings = {name: trial._suggest(name, distribution(name, choice)) for name, choice in search.space.items()}
+    settings = {
+        name: trial._suggest(name, distribution(name, choice))
+        for name, choice in search.space.items()
+    }
     tried = with_settings(search.cell, settings)
     cells = [replace(tried, seed=tried.seed + more) for more in range(search.seeds)]
     reached: list[float] = []
@@ -149,7 +173,11 @@ def run_try(claim: Claim) -> str:
     findings: dict[str, Any] = {"tried": asdict(tried)}
     try:
         for cell in cells:
-            reached.append(cell.train(claim.store.checkpoint(cell.key), CHECKPOINT_EVERY, on_epoch=on_epoch).val_accuracy)
+            reached.append(
+                cell.train(
+                    claim.store.checkpoint(cell.key), CHECKPOINT_EVERY, on_epoch=on_epoch
+                ).val_accuracy
+            )
         claim.finish(mean(reached), {**findings, "val_accuracies": reached})
     except optuna.TrialPruned:
         claim.finish(None, findings)
@@ -165,9 +193,17 @@ def run_try(claim: Claim) -> str:
 def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> Table:
     """The best trials with their settings, and how much each setting mattered."""
     mattered = ", ".join(f"{name} {share:.2f}" for name, share in importances.items())
-    shown = Table("trial", "validation accuracy", "settings", caption=f"How much each mattered: {mattered}" if mattered else None)
+    shown = Table(
+        "trial",
+        "validation accuracy",
+        "settings",
+        caption=f"How much each mattered: {mattered}" if mattered else None,
+    )
     for trial in trials[:SHOWN]:
-        settings = (f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in trial.params.items())
+        settings = (
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in trial.params.items()
+        )
         shown.add_row(str(trial.number), f"{100 * trial.values[0]:.2f}", ", ".join(settings))
     return shown
 
@@ -176,21 +212,27 @@ def importances(store: Store) -> dict[str, float]:
     """How much each setting mattered, where enough trials say so."""
     if len(store.trials(TrialState.COMPLETE)) < SHOWN:
         return {}
-    return optuna.importance.get_param_importances(store.study, evaluator=optuna.importance.PedAnovaImportanceEvaluator())
+    return optuna.importance.get_param_importances(
+        store.study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
+    )
 
 
 def failures(store: Store) -> list[str]:
     """Tries that failed for a reason of their own, with it."""
     reasons = ((trial, failure(trial)) for trial in store.latest().values())
-    return [f"try {trial.user_attrs['cell']['try']} with {trial.params}: {reason}" for trial, reason in reasons if reason is not None]
+    return [
+        f"try {trial.user_attrs['cell']['try']} with {trial.params}: {reason}"
+        for trial, reason in reasons
+        if reason is not None
+    ]
 
 
 def counted(store: Store) -> str:
     """How many trials there were, in words."""
-    complete, pruned = (len(store.trials(state)) for state in (TrialState.COMPLETE, TrialState.PRUNED))
-    return (
-        f"{complete} trials trained to the end, {pruned} pruned; validation accuracy at the epoch the protocol selects, no test node seen."
+    complete, pruned = (
+        len(store.trials(state)) for state in (TrialState.COMPLETE, TrialState.PRUNED)
     )
+    return f"{complete} trials trained to the end, {pruned} pruned; validation accuracy at the epoch the protocol selects, no test node seen."
 
 
 def best_cell(trials: list[FrozenTrial]) -> Cell:
@@ -213,13 +255,26 @@ def save_trials(store: Store, file: Path) -> None:
     """Everything that was tried, a row per trial, as a CSV."""
     settled = store.trials(TrialState.COMPLETE, TrialState.PRUNED)
     rows = [
-        {"trial": t.number, "state": t.state.name.lower(), "val_accuracy": t.values[0] if t.values else None, **t.params} for t in settled
+        {
+            "trial": t.number,
+            "state": t.state.name.lower(),
+            "val_accuracy": t.values[0] if t.values else None,
+            **t.params,
+        }
+        for t in settled
     ]
     pd.DataFrame(rows).to_csv(file, index=False)
 
 
 def save_recipe(cell: Cell, seeds: int, file: Path) -> None:
     """A recipe of the cell alone, for ``eamp sweep``."""
-    settings = {name: value for name, value in asdict(cell).items() if name != "seed" and value is not None}
+    settings = {
+        name: value for name, value in asdict(cell).items() if name != "seed" and value is not None
+    }
     seed = list(range(cell.seed, cell.seed + seeds))
-    file.write_text(yaml.safe_dump({"name": f"best {cell.name}", "seed": seed, "runs": [settings]}, sort_keys=False), encoding="utf-8")
+    file.write_text(
+        yaml.safe_dump(
+            {"name": f"best {cell.name}", "seed": seed, "runs": [settings]}, sort_keys=False
+        ),
+        encoding="utf-8",
+    )

@@ -18,7 +18,9 @@ from eamp.experiments.store import Claim, Store
 LOOK_AGAIN = 2.0  # seconds between two looks at a queue in which nothing waits
 
 
-def work(store: Store, run: Callable[[Claim], str], announce: Callable[[str], None] = lambda line: None) -> int:
+def work(
+    store: Store, run: Callable[[Claim], str], announce: Callable[[str], None] = lambda line: None
+) -> int:
     """Do what waits, and stay until everything is settled: another worker may be lost and its job come back.
 
     Args:

@@ -20,7 +20,12 @@ class SweepError(RuntimeError):
 
 
 def settle(
-    store: Store, jobs: Collection[Job], workers: int = 2, threads: int | None = None, retry_failed: bool = False, progress: bool = True
+    store: Store,
+    jobs: Collection[Job],
+    workers: int = 2,
+    threads: int | None = None,
+    retry_failed: bool = False,
+    progress: bool = True,
 ) -> None:
     """Queue what of ``jobs`` is not there yet, and have workers do it. Called again after whatever stopped it, it goes on.
 
@@ -54,11 +59,15 @@ def watch(crew: list[Member], store: Store, jobs: Collection[Job], progress: boo
     """Until all workers have ended of themselves: show how far they are, and replace those that died."""
     before = count_settled(store, jobs)
     deaths = 0
-    with tqdm(total=len(jobs), initial=before, disable=None if progress else True, smoothing=0) as bar:
+    with tqdm(
+        total=len(jobs), initial=before, disable=None if progress else True, smoothing=0
+    ) as bar:
         while not all(member.finished() for member in crew):
             began = time.perf_counter()
             now = count_settled(store, jobs)
-            time.sleep(min(max(0.2, 50 * (time.perf_counter() - began)), 5))  # looking takes the workers' time: a fiftieth at most
+            time.sleep(
+                min(max(0.2, 50 * (time.perf_counter() - began)), 5)
+            )  # looking takes the workers' time: a fiftieth at most
             if now > before:
                 bar.update(now - before)
                 before, deaths = now, 0
@@ -79,17 +88,35 @@ class Member:
     def __init__(self, store: Store, number: int, threads: int) -> None:
         self.log = store.folder / "logs" / f"worker_{number}.log"
         self.log.parent.mkdir(exist_ok=True)
-        self.command = [sys.executable, "-m", "eamp", "work", "--output", str(store.folder), "--study", store.study.study_name]
+        self.command = [
+            sys.executable,
+            "-m",
+            "eamp",
+            "work",
+            "--output",
+            str(store.folder),
+            "--study",
+            store.study.study_name,
+        ]
         self.command += ["--with_parent", str(os.getpid())]
         # The store's address may hold a password, and everybody on a machine can read its command lines.
-        self.environment = {**os.environ, "EAMP_STORAGE": store.url, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+        self.environment = {
+            **os.environ,
+            "EAMP_STORAGE": store.url,
+            "OMP_NUM_THREADS": str(threads),
+            "MKL_NUM_THREADS": str(threads),
+        }
         self.start()
 
     def start(self) -> None:
         """A new process."""
         with self.log.open("a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=self.environment
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
             )
 
     def finished(self) -> bool:

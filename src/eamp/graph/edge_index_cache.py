@@ -35,7 +35,9 @@ def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> 
     key = (num_nodes, symmetrize)
     entry = _remembered.get(adjacency)
     if entry is None or not unchanged(adjacency, entry):
-        entry = Remembered(tuple(part.detach().clone() for part in parts(adjacency)), version(adjacency), {})
+        entry = Remembered(
+            tuple(part.detach().clone() for part in parts(adjacency)), version(adjacency), {}
+        )
         _remembered[adjacency] = entry
     if key not in entry.graphs:
         entry.graphs[key] = Graph(adjacency, num_nodes, symmetrize=symmetrize)
@@ -70,18 +72,30 @@ def unchanged(adjacency: Tensor, entry: Remembered) -> bool:
 # Under torch.compile the conversion stays one opaque call. Its outputs are copies of fixed size (entries past
 # rowptr[-1] are padding), because compiled code may reuse the memory of an operator's output.
 @torch.library.custom_op("eamp::csr_of_edge_index", mutates_args=())
-def csr_of_edge_index(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def csr_of_edge_index(
+    edge_index: Tensor, num_nodes: int, symmetrize: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     csr = as_graph(edge_index, num_nodes, symmetrize).csr
     capacity, index_type = padded_size(edge_index, num_nodes, symmetrize)
     col, reverse = (csr.col.new_zeros(capacity, dtype=index_type) for _ in range(2))
     col[: csr.col.numel()], reverse[: csr.col.numel()] = csr.col, csr.reverse
-    return csr.rowptr.to(index_type, copy=True), col, reverse, csr.degree.clone(), csr.rsqrt_degree.clone()
+    return (
+        csr.rowptr.to(index_type, copy=True),
+        col,
+        reverse,
+        csr.degree.clone(),
+        csr.rsqrt_degree.clone(),
+    )
 
 
 @csr_of_edge_index.register_fake
-def _(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _(
+    edge_index: Tensor, num_nodes: int, symmetrize: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     capacity, index_type = padded_size(edge_index, num_nodes, symmetrize)
-    rowptr, col, reverse = (edge_index.new_empty(size, dtype=index_type) for size in (num_nodes + 1, capacity, capacity))
+    rowptr, col, reverse = (
+        edge_index.new_empty(size, dtype=index_type) for size in (num_nodes + 1, capacity, capacity)
+    )
     degree, rsqrt_degree = (edge_index.new_empty(num_nodes, dtype=torch.float64) for _ in range(2))
     return rowptr, col, reverse, degree, rsqrt_degree
 
@@ -91,10 +105,14 @@ def padded_size(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[i
     return capacity, torch.int32 if max(capacity, num_nodes) <= INT32_MAX else torch.int64
 
 
-def csr_and_batch(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> tuple[CSR, Tensor | None, int]:
+def csr_and_batch(
+    adjacency: Adjacency, num_nodes: int, symmetrize: bool = False
+) -> tuple[CSR, Tensor | None, int]:
     """What the operations need of an adjacency: its CSR, its batch vector, its number of graphs. Traceable."""
     if isinstance(adjacency, Tensor) and torch.compiler.is_compiling():
-        rowptr, col, reverse, degree, rsqrt_degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
+        rowptr, col, reverse, degree, rsqrt_degree = csr_of_edge_index(
+            adjacency, num_nodes, symmetrize
+        )
         return CSR(rowptr, col, reverse, None, degree, rsqrt_degree), None, 1
     graph = as_graph(adjacency, num_nodes, symmetrize)
     if graph.num_nodes != num_nodes:

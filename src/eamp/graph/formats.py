@@ -24,7 +24,9 @@ class EdgeList(NamedTuple):
     batch: Tensor | None
 
 
-def read(adjacency: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None) -> EdgeList:
+def read(
+    adjacency: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None
+) -> EdgeList:
     """Turn anything :class:`eamp.Graph` accepts into an :class:`EdgeList`."""
     size: int | None = None  # number of nodes as the format itself knows it
     if isinstance(adjacency, Graph):
@@ -36,12 +38,25 @@ def read(adjacency: Any, num_nodes: int | None, edge_weight: Tensor | None, batc
         edges, weight, size = read_edge_index(adjacency)
     elif (library := type(adjacency).__module__.split(".")[0]) == "torch_sparse":
         row, col, value = adjacency.coo()
-        edges, weight, size = torch.stack([row, col]), unless_ones(value), square(*adjacency.sizes()[:2])
+        edges, weight, size = (
+            torch.stack([row, col]),
+            unless_ones(value),
+            square(*adjacency.sizes()[:2]),
+        )
     elif library == "scipy":
         coo = adjacency.tocoo()
-        edges = torch.stack([torch.as_tensor(coo.row, dtype=torch.int64), torch.as_tensor(coo.col, dtype=torch.int64)])
+        edges = torch.stack(
+            [
+                torch.as_tensor(coo.row, dtype=torch.int64),
+                torch.as_tensor(coo.col, dtype=torch.int64),
+            ]
+        )
         weight, size = unless_ones(torch.as_tensor(coo.data)), square(*coo.shape)
-    elif hasattr(adjacency, "nodes") and hasattr(adjacency, "is_directed") and hasattr(adjacency, "edges"):
+    elif (
+        hasattr(adjacency, "nodes")
+        and hasattr(adjacency, "is_directed")
+        and hasattr(adjacency, "edges")
+    ):
         edges, weight, size = read_networkx(adjacency)
     elif library == "numpy":
         edges, weight, size = read_edge_index(torch.as_tensor(adjacency))
@@ -65,10 +80,18 @@ def read(adjacency: Any, num_nodes: int | None, edge_weight: Tensor | None, batc
 def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
     """A ``[2, m]`` integer tensor; PyG's ``EdgeIndex`` is one that knows its size."""
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        hint = ". It looks transposed: pass edge_index.t()." if edge_index.dim() == 2 and edge_index.size(1) == 2 else "."
-        raise GraphError(f"edge_index must have shape [2, num_edges]; got {list(edge_index.shape)}{hint}")
+        hint = (
+            ". It looks transposed: pass edge_index.t()."
+            if edge_index.dim() == 2 and edge_index.size(1) == 2
+            else "."
+        )
+        raise GraphError(
+            f"edge_index must have shape [2, num_edges]; got {list(edge_index.shape)}{hint}"
+        )
     if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
-        raise GraphError(f"edge_index must hold integers; got {edge_index.dtype}. Pass edge_index.long().")
+        raise GraphError(
+            f"edge_index must hold integers; got {edge_index.dtype}. Pass edge_index.long()."
+        )
     size = None
     if isinstance(edge_index, EdgeIndex):
         rows, cols = edge_index.sparse_size()
@@ -79,7 +102,9 @@ def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
 
 def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor | None, int]:
     if matrix.dim() != 2:
-        raise GraphError(f"a sparse adjacency must have two dimensions; got shape {list(matrix.shape)}.")
+        raise GraphError(
+            f"a sparse adjacency must have two dimensions; got shape {list(matrix.shape)}."
+        )
     if matrix.requires_grad:
         raise_differentiable()
     coo = matrix if matrix.layout == torch.sparse_coo else matrix.to_sparse_coo()
@@ -90,7 +115,9 @@ def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor | None, int]:
 def read_networkx(graph: Any) -> tuple[Tensor, Tensor | None, int]:
     """Nodes are numbered in the graph's own order, as ``torch_geometric.utils.from_networkx`` numbers them."""
     position = {node: i for i, node in enumerate(graph.nodes)}
-    triples = [(position[u], position[v], d.get("weight", 1.0)) for u, v, d in graph.edges(data=True)]
+    triples = [
+        (position[u], position[v], d.get("weight", 1.0)) for u, v, d in graph.edges(data=True)
+    ]
     edges = torch.tensor([t[:2] for t in triples], dtype=torch.int64).reshape(-1, 2).t()
     weight = unless_ones(torch.tensor([t[2] for t in triples], dtype=torch.float64))
     if not graph.is_directed():
@@ -99,7 +126,9 @@ def read_networkx(graph: Any) -> tuple[Tensor, Tensor | None, int]:
     return edges, weight, len(position)
 
 
-def read_data(data: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None) -> EdgeList:
+def read_data(
+    data: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None
+) -> EdgeList:
     """A PyG ``Data`` or ``Batch``."""
     adjacency = getattr(data, "edge_index", None)
     if adjacency is None:
@@ -115,11 +144,15 @@ def check_weight(edge_weight: Tensor, edges: Tensor) -> Tensor:
     if edge_weight.dim() == 2 and edge_weight.size(1) == 1:
         edge_weight = edge_weight.squeeze(1)
     if edge_weight.shape != edges.shape[1:]:
-        raise GraphError(f"edge_weight must have one entry per edge, shape [{edges.size(1)}]; got {list(edge_weight.shape)}.")
+        raise GraphError(
+            f"edge_weight must have one entry per edge, shape [{edges.size(1)}]; got {list(edge_weight.shape)}."
+        )
     if edge_weight.requires_grad:
         raise_differentiable()
     if edge_weight.device != edges.device:
-        raise GraphError(f"edge_index is on {edges.device} but edge_weight on {edge_weight.device}; move them to one device.")
+        raise GraphError(
+            f"edge_index is on {edges.device} but edge_weight on {edge_weight.device}; move them to one device."
+        )
     return edge_weight if edge_weight.is_floating_point() else edge_weight.double()
 
 
@@ -139,5 +172,7 @@ def unless_ones(values: Tensor | None) -> Tensor | None:
 
 def square(rows: int, cols: int) -> int:
     if rows != cols:
-        raise GraphError(f"an adjacency matrix must be square; got {rows} x {cols}. Bipartite graphs have no Dirichlet energy here.")
+        raise GraphError(
+            f"an adjacency matrix must be square; got {rows} x {cols}. Bipartite graphs have no Dirichlet energy here."
+        )
     return rows

@@ -77,7 +77,9 @@ class Graph:
         batch: Tensor | None = None,
         symmetrize: bool = False,
     ) -> None:
-        from eamp.graph.formats import read  # readers of optional libraries load only when a graph is made
+        from eamp.graph.formats import (
+            read,
+        )  # readers of optional libraries load only when a graph is made
 
         entries = read(adjacency, num_nodes, edge_weight, batch)
         csr = build_csr(entries.edge_index, entries.edge_weight, entries.num_nodes, symmetrize)
@@ -85,7 +87,12 @@ class Graph:
         self._fill(csr, entries.num_nodes, entries.batch, num_graphs)
 
     def _fill(self, csr: CSR, num_nodes: int, batch: Tensor | None, num_graphs: int) -> None:
-        for name, value in (("csr", csr), ("num_nodes", num_nodes), ("batch", batch), ("num_graphs", num_graphs)):
+        for name, value in (
+            ("csr", csr),
+            ("num_nodes", num_nodes),
+            ("batch", batch),
+            ("num_graphs", num_graphs),
+        ):
             object.__setattr__(self, name, value)
 
     @property
@@ -112,14 +119,26 @@ class Graph:
     def edge_index(self) -> Tensor:
         """``[2, 2 · num_edges]`` in int64, sorted, both directions, as PyG's layers take it."""
         rows = torch.arange(self.num_nodes, device=self.device)
-        return torch.stack([rows.repeat_interleave(self.csr.rowptr.diff().long(), output_size=self.csr.col.numel()), self.csr.col.long()])
+        return torch.stack(
+            [
+                rows.repeat_interleave(
+                    self.csr.rowptr.diff().long(), output_size=self.csr.col.numel()
+                ),
+                self.csr.col.long(),
+            ]
+        )
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Graph:
         """The same graph on ``device``."""
         if torch.device(device) == self.device:
             return self
         moved: Graph = object.__new__(Graph)
-        csr = CSR(*(None if part is None else part.to(device, non_blocking=non_blocking) for part in self.csr))  # type: ignore[arg-type]
+        csr = CSR(
+            *(
+                None if part is None else part.to(device, non_blocking=non_blocking)
+                for part in self.csr
+            )
+        )  # type: ignore[arg-type]
         batch = None if self.batch is None else self.batch.to(device, non_blocking=non_blocking)
         moved._fill(csr, self.num_nodes, batch, self.num_graphs)
         return moved
@@ -139,14 +158,18 @@ Adjacency: TypeAlias = "Tensor | Graph | Data | Any"
 """What :class:`Graph` can be made of."""
 
 
-def build_csr(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int, symmetrize: bool) -> CSR:
+def build_csr(
+    edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int, symmetrize: bool
+) -> CSR:
     """Sort, merge and check a ``[2, m]`` edge list."""
     check_range(edge_index, num_nodes)
     if edge_weight is None and edge_index.device.type == "cpu":
         csr = count_entries(edge_index, num_nodes, symmetrize)
         if csr is not None:
             return csr
-    return sort_entries(edge_index[0].long(), edge_index[1].long(), edge_weight, num_nodes, symmetrize)
+    return sort_entries(
+        edge_index[0].long(), edge_index[1].long(), edge_weight, num_nodes, symmetrize
+    )
 
 
 def count_entries(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> CSR | None:
@@ -157,7 +180,9 @@ def count_entries(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> CSR |
         edge_index = edge_index.long()
     row, col = (ends.contiguous().numpy() for ends in edge_index)
     index_type = index_type_of(edge_index.size(1) * (2 if symmetrize else 1), num_nodes)
-    lists = neighbour_lists(row, col, num_nodes, symmetrize, torch.empty(0, dtype=index_type).numpy().dtype)
+    lists = neighbour_lists(
+        row, col, num_nodes, symmetrize, torch.empty(0, dtype=index_type).numpy().dtype
+    )
     if lists is None:
         return None
     rowptr, neighbours, reverse = map(torch.from_numpy, lists)
@@ -173,7 +198,9 @@ def degrees(degree: Tensor) -> tuple[Tensor, Tensor]:
     return degree, torch.where(degree > 0, degree.rsqrt(), 0.0)
 
 
-def sort_entries(row: Tensor, col: Tensor, edge_weight: Tensor | None, num_nodes: int, symmetrize: bool) -> CSR:
+def sort_entries(
+    row: Tensor, col: Tensor, edge_weight: Tensor | None, num_nodes: int, symmetrize: bool
+) -> CSR:
     """The same on any device and with weights, by sorting keys; this one says what is wrong with a directed graph."""
     keep = row != col
     if not bool(keep.all()):
@@ -202,20 +229,30 @@ def sort_entries(row: Tensor, col: Tensor, edge_weight: Tensor | None, num_nodes
         weight = symmetric_weight(weight, reverse, row, col)
 
     counts = torch.bincount(row, minlength=num_nodes)
-    degree = counts.double() if weight is None else weight.new_zeros(num_nodes, dtype=torch.float64).index_add_(0, row, weight.double())
+    degree = (
+        counts.double()
+        if weight is None
+        else weight.new_zeros(num_nodes, dtype=torch.float64).index_add_(0, row, weight.double())
+    )
     rowptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     index_type = index_type_of(key.numel(), num_nodes)
-    return CSR(rowptr.to(index_type), col.to(index_type), reverse.to(index_type), weight, *degrees(degree))
+    return CSR(
+        rowptr.to(index_type), col.to(index_type), reverse.to(index_type), weight, *degrees(degree)
+    )
 
 
 def merge(key: Tensor, weight: Tensor | None, reduce: str) -> tuple[Tensor, Tensor | None]:
     """Sort ``key`` and merge duplicates, adding or averaging their weights."""
-    if key.numel() < 2 or bool((key[1:] > key[:-1]).all()):  # already sorted and unique, as PyG's datasets come
+    if key.numel() < 2 or bool(
+        (key[1:] > key[:-1]).all()
+    ):  # already sorted and unique, as PyG's datasets come
         return key, weight
     if weight is None:
         return torch.unique(key), None
     unique, position = torch.unique(key, return_inverse=True)
-    merged = weight.new_zeros(unique.numel()).scatter_reduce_(0, position, weight, reduce, include_self=False)
+    merged = weight.new_zeros(unique.numel()).scatter_reduce_(
+        0, position, weight, reduce, include_self=False
+    )
     return unique, merged
 
 
@@ -226,10 +263,16 @@ def check_range(edge_index: Tensor, num_nodes: int) -> None:
     lowest, highest = (int(bound) for bound in edge_index.aminmax())
     for found, complaint, remedy in (
         (lowest < 0, "negative", "node indices start at 0"),
-        (highest >= num_nodes, f">= num_nodes = {num_nodes}", "pass the right num_nodes, or features with a row per node"),
+        (
+            highest >= num_nodes,
+            f">= num_nodes = {num_nodes}",
+            "pass the right num_nodes, or features with a row per node",
+        ),
     ):
         if found:
-            wrong = ((edge_index < 0) if complaint == "negative" else (edge_index >= num_nodes)).any(0)
+            wrong = (
+                (edge_index < 0) if complaint == "negative" else (edge_index >= num_nodes)
+            ).any(0)
             e = int(wrong.nonzero()[0])
             raise GraphError(
                 f"edge_index has {int(wrong.sum())} of {edge_index.size(1)} edges with an index {complaint}; the first is "
@@ -263,11 +306,15 @@ def check_batch(batch: Tensor | None, csr: CSR, num_nodes: int) -> int:
     if batch is None:
         return 1
     if batch.dim() != 1 or batch.numel() != num_nodes or batch.is_floating_point():
-        raise GraphError(f"batch must hold one integer per node, shape [{num_nodes}]; got {list(batch.shape)} of {batch.dtype}.")
+        raise GraphError(
+            f"batch must hold one integer per node, shape [{num_nodes}]; got {list(batch.shape)} of {batch.dtype}."
+        )
     if batch.numel() == 0:
         return 0
     if int(batch.min()) < 0:
-        raise GraphError(f"batch must not be negative; the first such node is {int((batch < 0).nonzero()[0])}.")
+        raise GraphError(
+            f"batch must not be negative; the first such node is {int((batch < 0).nonzero()[0])}."
+        )
     row = torch.arange(num_nodes, device=batch.device).repeat_interleave(csr.rowptr.diff().long())
     across = batch[row] != batch[csr.col.long()]
     if bool(across.any()):

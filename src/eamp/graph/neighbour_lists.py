@@ -37,7 +37,9 @@ def neighbour_lists(
     put_under_rows(start, members, rowptr, rowptr[:-1].copy(), col)
     del start, members  # before the last array is made
     reverse = np.empty(col.size, index_type)
-    return (rowptr, col, reverse) if find_opposites(rowptr, col, rowptr[:-1].copy(), reverse) else None
+    return (
+        (rowptr, col, reverse) if find_opposites(rowptr, col, rowptr[:-1].copy(), reverse) else None
+    )
 
 
 @njit(**OPTIONS)

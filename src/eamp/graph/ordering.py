@@ -42,7 +42,10 @@ def near_order(graph: Graph) -> Tensor | None:
     """The nodes in such an order, by reverse Cuthill–McKee; ``None`` where it would not bring neighbours much nearer."""
     row, col = graph.edge_index
     entries = np.ones(col.numel(), np.int8)
-    matrix = csr_matrix((entries, graph.csr.col.numpy(), graph.csr.rowptr.numpy()), shape=(graph.num_nodes, graph.num_nodes))
+    matrix = csr_matrix(
+        (entries, graph.csr.col.numpy(), graph.csr.rowptr.numpy()),
+        shape=(graph.num_nodes, graph.num_nodes),
+    )
     order = torch.from_numpy(reverse_cuthill_mckee(matrix, symmetric_mode=True).astype(np.int64))
     place = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel()))
     return order if NEARER * distance(place[row], place[col]) < distance(row, col) else None

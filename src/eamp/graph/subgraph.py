@@ -25,9 +25,16 @@ def subgraph(graph: Graph, nodes: Tensor) -> Graph:
     place[nodes] = torch.arange(nodes.numel(), device=graph.device)
     inside = place[col] >= 0
     edges = torch.stack([place[row[inside]], place[col[inside]]])
-    csr = build_csr(edges, None if weight is None else weight[inside], nodes.numel(), symmetrize=False)
+    csr = build_csr(
+        edges, None if weight is None else weight[inside], nodes.numel(), symmetrize=False
+    )
     made: Graph = object.__new__(Graph)
-    made._fill(csr._replace(degree=graph.csr.degree[nodes], rsqrt_degree=graph.csr.rsqrt_degree[nodes]), nodes.numel(), None, 1)
+    made._fill(
+        csr._replace(degree=graph.csr.degree[nodes], rsqrt_degree=graph.csr.rsqrt_degree[nodes]),
+        nodes.numel(),
+        None,
+        1,
+    )
     return made
 
 
@@ -45,7 +52,11 @@ def rows_of_data(data: Data, nodes: Tensor) -> Data:
     for name in data.keys():  # noqa: SIM118  # PyG's data is not a mapping
         if data.is_node_attr(name):
             sparse = isinstance(data[name], Tensor) and data[name].layout == torch.sparse_csr
-            rows[name] = take_rows(data[name], nodes) if sparse else select(data[name], nodes, data.__cat_dim__(name, data[name]))
+            rows[name] = (
+                take_rows(data[name], nodes)
+                if sparse
+                else select(data[name], nodes, data.__cat_dim__(name, data[name]))
+            )
         elif not data.is_edge_attr(name):
             rows[name] = data[name]
     return rows
@@ -54,14 +65,20 @@ def rows_of_data(data: Data, nodes: Tensor) -> Data:
 def rows_of(csr: CSR, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
     """Row, column and weight of every entry in the rows of ``nodes``."""
     size, entry = entries_of(csr.rowptr, nodes)
-    return nodes.repeat_interleave(size), csr.col[entry].long(), None if csr.edge_weight is None else csr.edge_weight[entry]
+    return (
+        nodes.repeat_interleave(size),
+        csr.col[entry].long(),
+        None if csr.edge_weight is None else csr.edge_weight[entry],
+    )
 
 
 def entries_of(rowptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     """How many entries each of some rows has, and where they lie, row after row."""
     start, size = rowptr[rows].long(), rowptr.diff()[rows].long()
     first = size.cumsum(0) - size
-    return size, torch.arange(int(size.sum()), device=rows.device) + (start - first).repeat_interleave(size)
+    return size, torch.arange(int(size.sum()), device=rows.device) + (
+        start - first
+    ).repeat_interleave(size)
 
 
 def take_rows(x: Tensor, rows: Tensor) -> Tensor:
@@ -71,4 +88,6 @@ def take_rows(x: Tensor, rows: Tensor) -> Tensor:
     size, entry = entries_of(x.crow_indices(), rows)
     rowptr = torch.cat([size.new_zeros(1), size.cumsum(0)])
     column, value = x.col_indices()[entry].long(), x.values()[entry]
-    return torch.sparse_csr_tensor(rowptr, column, value, (rows.numel(), x.size(1)), check_invariants=False)
+    return torch.sparse_csr_tensor(
+        rowptr, column, value, (rows.numel(), x.size(1)), check_invariants=False
+    )

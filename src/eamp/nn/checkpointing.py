@@ -17,7 +17,12 @@ Item = TypeVar("Item")
 MOST_SEGMENTS = 32
 
 
-def in_segments(layer: Callable[[Tensor, Item], Tensor], items: Iterable[Item], x: Tensor, keep_little: bool = True) -> Tensor:
+def in_segments(
+    layer: Callable[[Tensor, Item], Tensor],
+    items: Iterable[Item],
+    x: Tensor,
+    keep_little: bool = True,
+) -> Tensor:
     """``x = layer(x, item)`` for one item after the other, as :func:`functools.reduce` does it. With ``keep_little``, layers form segments
     of which only the input is kept for the backward pass; the rest is computed again, segment by segment, from the last to the first.
 
@@ -41,7 +46,13 @@ def in_segments(layer: Callable[[Tensor, Item], Tensor], items: Iterable[Item], 
     return in_tree(layer, items, x, levels, None if torch.compiler.is_compiling() else Heap())
 
 
-def in_tree(layer: Callable[[Tensor, Item], Tensor], items: Sequence[Item], x: Tensor, levels: int, heap: Heap | None) -> Tensor:
+def in_tree(
+    layer: Callable[[Tensor, Item], Tensor],
+    items: Sequence[Item],
+    x: Tensor,
+    levels: int,
+    heap: Heap | None,
+) -> Tensor:
     """Segments inside segments, down to layers at level 1."""
     if heap is not None:
         heap.give_back()  # what other segments have left behind
@@ -50,6 +61,8 @@ def in_tree(layer: Callable[[Tensor, Item], Tensor], items: Sequence[Item], x: T
     size = math.ceil(len(items) ** (1 - 1 / levels))
     last = (len(items) - 1) // size * size
     for start in range(0, last, size):
-        x = checkpoint(in_tree, layer, items[start : start + size], x, levels - 1, heap, use_reentrant=False)
+        x = checkpoint(
+            in_tree, layer, items[start : start + size], x, levels - 1, heap, use_reentrant=False
+        )
     # The backward pass begins with the last segment: what that computed would be dropped only to be computed again at once.
     return in_tree(layer, items[last:], x, levels - 1, heap)

@@ -33,9 +33,13 @@ def entropic(conv: Module, entropy: Entropy) -> Module:
         >>> entropic(GCNConv(8, 8), None)
         GCNConv(8, 8)
     """
-    if unknown := set(entropy or {}) - (known := set(inspect.signature(EntropyAware).parameters) - {"conv"}):
+    if unknown := set(entropy or {}) - (
+        known := set(inspect.signature(EntropyAware).parameters) - {"conv"}
+    ):
         others = ", ".join(sorted(known - {"weight", "temperature"}))
-        raise ValueError(f"the entropy step has no {sorted(unknown)}; it has weight (λ), temperature (T), {others}.")
+        raise ValueError(
+            f"the entropy step has no {sorted(unknown)}; it has weight (λ), temperature (T), {others}."
+        )
     # Copied, because a schedule among the options may hold parameters, and every layer has its own.
     return conv if entropy is None else EntropyAware(conv, **copy.deepcopy(entropy))
 
@@ -66,4 +70,6 @@ def applied(conv: Module, layer: int, layers: int) -> Callable[..., Tensor]:
         >>> conv = entropic(GCNConv(8, 8), dict(weight={"schedule": "ramp", "start": 1.0, "end": 2.0}))
         >>> third = applied(conv, 3, 64)
     """
-    return partial(conv, position=Position(layer, layers)) if isinstance(conv, EntropyAware) else conv
+    return (
+        partial(conv, position=Position(layer, layers)) if isinstance(conv, EntropyAware) else conv
+    )

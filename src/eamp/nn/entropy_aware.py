@@ -105,10 +105,14 @@ class EntropyAware(Module):
             raise ValueError(f"variant must be 'exact' or 'paper', but is {variant!r}.")
         weight = as_weight(weight)
         if callable(weight) and learn_weight:
-            raise ValueError("learn_weight=True needs a number to start from; a schedule that learns holds its own parameters.")
+            raise ValueError(
+                "learn_weight=True needs a number to start from; a schedule that learns holds its own parameters."
+            )
         if temperature == "auto":
             if learn_temperature:
-                raise ValueError("temperature='auto' is measured, learn_temperature=True is learned: choose one.")
+                raise ValueError(
+                    "temperature='auto' is measured, learn_temperature=True is learned: choose one."
+                )
         elif isinstance(temperature, str):
             raise ValueError(f"temperature must be a number > 0 or 'auto', but is {temperature!r}.")
         else:
@@ -128,11 +132,23 @@ class EntropyAware(Module):
             "normalization": normalization,
             "scale_free": scale_free,
         }
-        self.weight = Parameter(torch.tensor(float(weight))) if learn_weight and not callable(weight) else weight
-        self.log_temperature = Parameter(torch.tensor(math.log(temperature))) if learn_temperature and temperature != "auto" else None
+        self.weight = (
+            Parameter(torch.tensor(float(weight)))
+            if learn_weight and not callable(weight)
+            else weight
+        )
+        self.log_temperature = (
+            Parameter(torch.tensor(math.log(temperature)))
+            if learn_temperature and temperature != "auto"
+            else None
+        )
         # NaN until the first training batch has been seen; state_dict carries it either way.
-        self.register_buffer("calibrated", torch.tensor(math.nan) if temperature == "auto" else None)
-        self.position: Position | None = None  # among the entropy-aware layers of a model, which numbers them
+        self.register_buffer(
+            "calibrated", torch.tensor(math.nan) if temperature == "auto" else None
+        )
+        self.position: Position | None = (
+            None  # among the entropy-aware layers of a model, which numbers them
+        )
         self._edge_index_position = edge_index_position(conv)
 
     def reset_parameters(self) -> None:
@@ -147,7 +163,9 @@ class EntropyAware(Module):
         if self.calibrated is not None:
             self.calibrated.fill_(math.nan)
 
-    def forward(self, x: Tensor, *args: Any, position: Position | None = None, **kwargs: Any) -> Tensor:
+    def forward(
+        self, x: Tensor, *args: Any, position: Position | None = None, **kwargs: Any
+    ) -> Tensor:
         """Run the layer and take the step; ``position`` tells a layer that is applied several times which application this is."""
         if not isinstance(x, Tensor):
             raise TypeError(
@@ -165,41 +183,84 @@ class EntropyAware(Module):
             out = self._same_width(x, out, "residual=True") + out
         if not isinstance(self.weight, Tensor) and not callable(self.weight) and self.weight == 0:
             return out
-        at = out if self.options["placement"] == "output" else self._same_width(x, out, "placement='input'")
-        return self._step(out, at.detach() if self.options["detach"] else at, adjacency, position or self.position)
+        at = (
+            out
+            if self.options["placement"] == "output"
+            else self._same_width(x, out, "placement='input'")
+        )
+        return self._step(
+            out, at.detach() if self.options["detach"] else at, adjacency, position or self.position
+        )
 
     def _step(self, out: Tensor, at: Tensor, adjacency: Any, position: Position | None) -> Tensor:
         """``out`` + λ·T∇S(``at``)."""
-        variant, normalize, symmetrize = self.options["variant"], self.options["normalize"], self.options["symmetrize"]
+        variant, normalize, symmetrize = (
+            self.options["variant"],
+            self.options["normalize"],
+            self.options["symmetrize"],
+        )
         csr, batch, num_graphs = prepare(at, adjacency, symmetrize=symmetrize)
         normalization = self.options["normalization"]
-        if (known := self.step_ahead(at.size(1), ops.accumulate_dtype(at), csr, batch, position)) is not None:
+        if (
+            known := self.step_ahead(at.size(1), ops.accumulate_dtype(at), csr, batch, position)
+        ) is not None:
             return ops.with_step(out, at, known)
         view = coordinates(at, csr, batch, num_graphs, normalization, self.options["scale_free"])
         at, csr = view.seen(at), view.csr
         temperature = self._temperature(at, csr, view.unit)
         in_units = temperature if view.unit is None else temperature * view.unit
         factor = 1.0 if callable(self.weight) or isinstance(self.weight, Tensor) else self.weight
-        step, energy = entropy_step(at, csr, in_units, variant, normalize, batch, num_graphs, factor)
+        step, energy = entropy_step(
+            at, csr, in_units, variant, normalize, batch, num_graphs, factor
+        )
         scale: float | Tensor | None = view.outward
         if callable(self.weight):
             energy = energy if view.unit is None else energy / view.unit
-            how = (symmetrize, csr, batch, num_graphs, variant, normalize, normalization, view.mobility)
-            weight = evaluate(self.weight, LayerState(position, at, energy, temperature, adjacency, *how))
+            how = (
+                symmetrize,
+                csr,
+                batch,
+                num_graphs,
+                variant,
+                normalize,
+                normalization,
+                view.mobility,
+            )
+            weight = evaluate(
+                self.weight, LayerState(position, at, energy, temperature, adjacency, *how)
+            )
             if isinstance(weight, Tensor):
                 weight = (weight.unsqueeze(1) if weight.dim() == 1 else weight).to(step.dtype)
             scale = weight if scale is None else weight * scale
         elif isinstance(self.weight, Tensor):
             scale = self.weight if scale is None else self.weight * scale
         if scale is None:
-            return step.add_(out)  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
-        return torch.addcmul(out, step, scale) if isinstance(scale, Tensor) else torch.add(out, step, alpha=scale)
+            return step.add_(
+                out
+            )  # in place: the step is ours alone, and large tensors cost most of their time in being allocated
+        return (
+            torch.addcmul(out, step, scale)
+            if isinstance(scale, Tensor)
+            else torch.add(out, step, alpha=scale)
+        )
 
-    def step_ahead(self, width: int, dtype: torch.dtype, csr: CSR, batch: Tensor | None, position: Position | None) -> ops.Step | None:
+    def step_ahead(
+        self,
+        width: int,
+        dtype: torch.dtype,
+        csr: CSR,
+        batch: Tensor | None,
+        position: Position | None,
+    ) -> ops.Step | None:
         """The step, if it can be taken in one go: of the default variant, a constant of the backward pass, with T and λ that do not depend
-        on the embedding, on a graph in one piece; else ``None``. Of the embedding only width and dtype need be known."""
+        on the embedding, on a graph in one piece; else ``None``. Of the embedding only width and dtype need be known.
+        """
         options = self.options
-        plain = options["variant"] == "exact" and not options["normalize"] and not isinstance(csr, PartCSR)
+        plain = (
+            options["variant"] == "exact"
+            and not options["normalize"]
+            and not isinstance(csr, PartCSR)
+        )
         one_unit = batch is None or not options["scale_free"]
         settled = self.calibrated is None and self.log_temperature is None and options["detach"]
         if not (plain and one_unit and settled) or isinstance(self.weight, Tensor):
@@ -207,7 +268,14 @@ class EntropyAware(Module):
         weight = ahead(self.weight, position, width, options["normalization"])
         if weight is None:
             return None
-        return step_ahead(csr, dtype, float(options["temperature"]), weight, options["normalization"], options["scale_free"])
+        return step_ahead(
+            csr,
+            dtype,
+            float(options["temperature"]),
+            weight,
+            options["normalization"],
+            options["scale_free"],
+        )
 
     def _temperature(self, at: Tensor, csr: CSR, unit: Tensor | None) -> float | Tensor:
         if self.log_temperature is not None:
@@ -218,13 +286,19 @@ class EntropyAware(Module):
         if readable and not bool(self.calibrated.isnan()):
             return self.calibrated
         energy = ops.node_mean(energy_of(at.detach(), csr), csr)
-        now = (energy if unit is None else energy / unit.detach()).clamp(min=TINY).to(self.calibrated.dtype)
+        now = (
+            (energy if unit is None else energy / unit.detach())
+            .clamp(min=TINY)
+            .to(self.calibrated.dtype)
+        )
         temperature = torch.where(self.calibrated.isnan(), now, self.calibrated)
         if self.training:
             self.calibrated.copy_(temperature)
         return temperature
 
-    def _split_adjacency(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    def _split_adjacency(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """The adjacency among the arguments; where it is a :class:`Graph`, a PyG layer gets its edges instead, with their weights."""
         place = self._edge_index_position - 1
         adjacency = args[place] if place < len(args) else kwargs.get("edge_index")
@@ -248,7 +322,11 @@ class EntropyAware(Module):
     def extra_repr(self) -> str:
         """Weight and temperature, and whatever else is not the default."""
         signature = inspect.signature(EntropyAware).parameters
-        shown = {k: v for k, v in self.options.items() if k in ("weight", "temperature") or v != signature[k].default}
+        shown = {
+            k: v
+            for k, v in self.options.items()
+            if k in ("weight", "temperature") or v != signature[k].default
+        }
         return ", ".join(f"{k}={v!r}" for k, v in shown.items())
 
 

@@ -10,7 +10,9 @@ from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.wrapping import message_passing_layers
 
 
-def parameter_groups(model: Module, conv_decay: float = 0.01, dense_decay: float = 5e-4) -> list[dict[str, Any]]:
+def parameter_groups(
+    model: Module, conv_decay: float = 0.01, dense_decay: float = 5e-4
+) -> list[dict[str, Any]]:
     """Groups for a torch optimizer: message-passing layers, everything else, and what the entropy step learns, which never decays.
 
     Example:
@@ -21,10 +23,21 @@ def parameter_groups(model: Module, conv_decay: float = 0.01, dense_decay: float
         [(3, 0.01), (4, 0.0005)]
         >>> optimizer = torch.optim.Adam(groups, lr=0.01)
     """
-    learned = [parameter for module in model.modules() if isinstance(module, EntropyAware) for parameter in step_parameters(module)]
-    convs = [parameter for _, layer in message_passing_layers(model) for parameter in layer.parameters()]
+    learned = [
+        parameter
+        for module in model.modules()
+        if isinstance(module, EntropyAware)
+        for parameter in step_parameters(module)
+    ]
+    convs = [
+        parameter for _, layer in message_passing_layers(model) for parameter in layer.parameters()
+    ]
     groups, seen = [], set[int]()
-    for parameters, decay in ((learned, 0.0), (convs, conv_decay), (list(model.parameters()), dense_decay)):
+    for parameters, decay in (
+        (learned, 0.0),
+        (convs, conv_decay),
+        (list(model.parameters()), dense_decay),
+    ):
         members = [parameter for parameter in parameters if id(parameter) not in seen]
         members = list({id(parameter): parameter for parameter in members}.values())
         seen |= {id(parameter) for parameter in members}

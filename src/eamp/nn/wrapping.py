@@ -16,7 +16,9 @@ from eamp.nn.entropy_aware import EntropyAware
 Selection = str | type[Module] | Iterable[str | type[Module]] | None
 
 
-def wrap(model: Module, *, only: Selection = None, skip: Selection = None, **options: Any) -> Module:
+def wrap(
+    model: Module, *, only: Selection = None, skip: Selection = None, **options: Any
+) -> Module:
     r"""Put an :class:`EntropyAware` around every message-passing layer of ``model``, in place.
 
     Works on any module: PyG's ``GCN``, ``GAT``, ``PNA``, ``Sequential``, ``DeepGCNLayer``, or your own. Parameters stay the same objects,
@@ -53,7 +55,9 @@ def wrap(model: Module, *, only: Selection = None, skip: Selection = None, **opt
     names_only, types_only = split(only)
     names_skip, types_skip = split(skip)
     check_names(model, names_only | names_skip)
-    wrappers: dict[Module, EntropyAware] = {}  # a layer used in several places keeps being one layer
+    wrappers: dict[
+        Module, EntropyAware
+    ] = {}  # a layer used in several places keeps being one layer
 
     def chosen(name: str, module: Module) -> bool:
         if name in names_skip or isinstance(module, types_skip):
@@ -128,17 +132,26 @@ def replace(parent: Module, old: Module, new: Module) -> None:
 def split(selection: Selection) -> tuple[set[str], tuple[type[Module], ...]]:
     """Names and types of a selection."""
     items = [selection] if isinstance(selection, str | type) else list(selection or ())
-    return {item for item in items if isinstance(item, str)}, tuple(item for item in items if isinstance(item, type))
+    return {item for item in items if isinstance(item, str)}, tuple(
+        item for item in items if isinstance(item, type)
+    )
 
 
 def check_names(model: Module, names: set[str]) -> None:
-    known = {name.removesuffix(".conv") if isinstance(module, EntropyAware) else name for name, module in model.named_modules()}
+    known = {
+        name.removesuffix(".conv") if isinstance(module, EntropyAware) else name
+        for name, module in model.named_modules()
+    }
     if missing := sorted(names - known):
-        raise ValueError(f"{type(model).__name__} has no module named {', '.join(missing)}; it has {', '.join(sorted(known - {''}))}.")
+        raise ValueError(
+            f"{type(model).__name__} has no module named {', '.join(missing)}; it has {', '.join(sorted(known - {''}))}."
+        )
 
 
 def check_same(name: str, there: EntropyAware, wanted: EntropyAware) -> None:
-    if there.extra_repr() != wanted.extra_repr():  # every layer has its own copy of a schedule: alike, not the same
+    if (
+        there.extra_repr() != wanted.extra_repr()
+    ):  # every layer has its own copy of a schedule: alike, not the same
         raise ValueError(
             f"{name or 'the layer'} is already wrapped with {there.extra_repr()}; call eamp.unwrap(model) before wrapping it with "
             f"{wanted.extra_repr()}."

@@ -6,7 +6,12 @@ from eamp.ops.degrees import accumulate_dtype, normaliser, rsqrt_degree_with_loo
 from eamp.ops.gcn_layer import relu_gcn_layer
 from eamp.ops.part import node_mean, node_sum
 from eamp.ops.step import entropy_step
-from eamp.ops.sums import inner_differences, neighbour_sums, squared_differences, weighted_differences
+from eamp.ops.sums import (
+    inner_differences,
+    neighbour_sums,
+    squared_differences,
+    weighted_differences,
+)
 from eamp.ops.with_step import Step, with_step
 
 __all__ = [

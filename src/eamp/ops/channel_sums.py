@@ -28,19 +28,54 @@ def channel_squares(x: Tensor, csr: CSR) -> Tensor:
 
 
 @operator("eamp::channel_squares", like_first)
-def _squares(x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
+def _squares(
+    x: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    backend: str,
+) -> Tensor:
     wide = widen(x)
-    return load(backend).channel_products(wide, wide, pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
+    return (
+        load(backend)
+        .channel_products(wide, wide, pack(rowptr, col, reverse, edge_weight))
+        .to(x.dtype)
+    )
 
 
 @operator("eamp::channel_products", like_first)
-def _products(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
-    return load(backend).channel_products(widen(x), widen(y), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
+def _products(
+    x: Tensor,
+    y: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    backend: str,
+) -> Tensor:
+    return (
+        load(backend)
+        .channel_products(widen(x), widen(y), pack(rowptr, col, reverse, edge_weight))
+        .to(x.dtype)
+    )
 
 
 @operator("eamp::channel_differences", like_second)
-def _differences(g: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
-    return load(backend).channel_differences(widen(g), widen(x), pack(rowptr, col, reverse, edge_weight)).to(x.dtype)
+def _differences(
+    g: Tensor,
+    x: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    backend: str,
+) -> Tensor:
+    return (
+        load(backend)
+        .channel_differences(widen(g), widen(x), pack(rowptr, col, reverse, edge_weight))
+        .to(x.dtype)
+    )
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -12,7 +12,9 @@ from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 
 from eamp.graph import CSR
 
-_known: WeakIdKeyDictionary = WeakTensorKeyDictionary()  # of a graph's degrees, which live and die with it and never change
+_known: WeakIdKeyDictionary = (
+    WeakTensorKeyDictionary()
+)  # of a graph's degrees, which live and die with it and never change
 
 
 def once(degrees: Tensor, key: Hashable, compute: Callable[[], Tensor]) -> Tensor:
@@ -36,12 +38,18 @@ def rsqrt_degree_with_loop(csr: CSR, dtype: torch.dtype) -> Tensor:
 def normaliser(x: Tensor, rsqrt_degree: Tensor) -> Tensor:
     """C_i = 1 / sqrt(k_i F), in the dtype that sums over ``x`` have; 0 for an isolated node."""
     dtype, width = accumulate_dtype(x), x.size(1)
-    return once(rsqrt_degree, (dtype, width), lambda: rsqrt_degree.to(dtype) * (1 / math.sqrt(max(width, 1))))
+    return once(
+        rsqrt_degree,
+        (dtype, width),
+        lambda: rsqrt_degree.to(dtype) * (1 / math.sqrt(max(width, 1))),
+    )
 
 
 def without_degrees(csr: CSR) -> CSR:
     """The graph with a normaliser 1 / sqrt(F) that is the same for all nodes."""
-    return csr._replace(rsqrt_degree=once(csr.degree, "ones", lambda: torch.ones_like(csr.rsqrt_degree)))
+    return csr._replace(
+        rsqrt_degree=once(csr.degree, "ones", lambda: torch.ones_like(csr.rsqrt_degree))
+    )
 
 
 def accumulate_dtype(x: Tensor) -> torch.dtype:

@@ -38,7 +38,9 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
         tensor([0., 2., 0., 2., 0., 2., 2., 0.])
     """
     if not 0 <= p <= 1:
-        raise ValueError(f"the probability of dropping an element must lie between 0 and 1, but is {p}.")
+        raise ValueError(
+            f"the probability of dropping an element must lie between 0 and 1, but is {p}."
+        )
     if not training or p == 0:
         return x
     if part.places is not None and x.device.type == "cpu" and p < 1:
@@ -46,7 +48,13 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
 
         return dropout_of_rows(x, p, part.places)
     if x.layout == torch.sparse_csr:  # what is zero stays so, dropped or not
-        return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), dropout(x.values(), p), x.shape, check_invariants=False)
+        return torch.sparse_csr_tensor(
+            x.crow_indices(),
+            x.col_indices(),
+            dropout(x.values(), p),
+            x.shape,
+            check_invariants=False,
+        )
     if p == 1 or x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
         return F.dropout(x, p, training)
     return _dropout(x, torch.randint(2**62, ()), p)
@@ -55,7 +63,9 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
 @operator("eamp::dropout", like_first)
 def _dropout(x: Tensor, seed: Tensor, p: float) -> Tensor:
     x, out = x.contiguous(), large_empty_like(x)
-    block = np.array([0, x.numel(), seed.item(), round(p * 2**32), x.data_ptr(), out.data_ptr(), 0], np.int64)
+    block = np.array(
+        [0, x.numel(), seed.item(), round(p * 2**32), x.data_ptr(), out.data_ptr(), 0], np.int64
+    )
     block.view(np.float64)[SCALE] = 1 / (1 - p)
     run(task(np.float64 if x.dtype == torch.float64 else np.float32), block)
     return out
@@ -116,7 +126,10 @@ def task(real: Any) -> Any:
         x, out = carray(pointer(slots[X]), size, real), carray(pointer(slots[OUT]), size, real)
         piece = draw_ticket(block)
         while piece * PIECE < size:
-            source, target = x[piece * PIECE : (piece + 1) * PIECE], out[piece * PIECE : (piece + 1) * PIECE]
+            source, target = (
+                x[piece * PIECE : (piece + 1) * PIECE],
+                out[piece * PIECE : (piece + 1) * PIECE],
+            )
             first, second = seeds_of(slots[SEED], piece)
             for k in range(len(source)):
                 target[k] = source[k] * scale if hashed(k, first, second) >= threshold else real(0)

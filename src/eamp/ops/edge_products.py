@@ -37,7 +37,9 @@ def edge_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
 
 
 @operator("eamp::attended_sums", like_second)
-def _attended(a: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, backend: str) -> Tensor:
+def _attended(
+    a: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, backend: str
+) -> Tensor:
     m = int(rowptr[-1])
     dtype = accumulate_dtype(x)
     ones = torch.ones(x.size(0), dtype=dtype, device=x.device)
@@ -51,7 +53,9 @@ def per_edge(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, *_: Any) -> Tens
 
 
 @operator("eamp::edge_products", per_edge)
-def _products(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, backend: str) -> Tensor:
+def _products(
+    x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, backend: str
+) -> Tensor:
     m, dtype = int(rowptr[-1]), accumulate_dtype(x)
     row = torch.arange(x.size(0), device=x.device).repeat_interleave(rowptr.diff().long())
     neighbour = col[:m].long()

@@ -19,7 +19,9 @@ from eamp.ops.degrees import normaliser, rsqrt_degree_with_loop
 from eamp.ops.with_step import Step
 
 
-def relu_gcn_layer(x: Tensor, weight: Tensor, bias: Tensor | None, csr: CSR, step: Step | None) -> Tensor:
+def relu_gcn_layer(
+    x: Tensor, weight: Tensor, bias: Tensor | None, csr: CSR, step: Step | None
+) -> Tensor:
     """The layer, of dense features of float32 or float64 on the CPU."""
     if not torch.is_grad_enabled():
         return forward(x, weight, bias, csr, step)
@@ -29,9 +31,13 @@ def relu_gcn_layer(x: Tensor, weight: Tensor, bias: Tensor | None, csr: CSR, ste
 
 def forward(x: Tensor, weight: Tensor, bias: Tensor | None, csr: CSR, step: Step | None) -> Tensor:
     """The layer, without a derivative."""
-    from eamp.ops.backends.numba_cpu import launch as numba_cpu  # on first use: Numba alone takes half a second
+    from eamp.ops.backends.numba_cpu import (
+        launch as numba_cpu,
+    )  # on first use: Numba alone takes half a second
 
-    y = numba_cpu.biased_neighbour_sums(rsqrt_degree_with_loop(csr, x.dtype), x @ weight.t(), csr, bias, cut=step is None)
+    y = numba_cpu.biased_neighbour_sums(
+        rsqrt_degree_with_loop(csr, x.dtype), x @ weight.t(), csr, bias, cut=step is None
+    )
     if step is None:
         return y
     scale = normaliser(y, step.csr.rsqrt_degree)
@@ -42,7 +48,9 @@ class ReluGCNLayer(torch.autograd.Function):
     """The layer, with its derivative, which can be differentiated again."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, csr: CSR, step: Step | None) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, csr: CSR, step: Step | None
+    ) -> Tensor:
         """See :func:`relu_gcn_layer`."""
         out = forward(x, weight, bias, csr, step)
         ctx.csr = csr
@@ -57,5 +65,15 @@ class ReluGCNLayer(torch.autograd.Function):
         of_x, of_weight, of_bias, *_ = ctx.needs_input_grad
         grad = torch.ops.aten.threshold_backward(grad, out, 0)
         scale = rsqrt_degree_with_loop(ctx.csr, grad.dtype)
-        back = sums.neighbour_sums(scale, grad, scale, ctx.csr, self_loops=True, backend="numba") if of_x or of_weight else grad
-        return back @ weight if of_x else None, back.t() @ x if of_weight else None, grad.sum(0) if of_bias else None, None, None
+        back = (
+            sums.neighbour_sums(scale, grad, scale, ctx.csr, self_loops=True, backend="numba")
+            if of_x or of_weight
+            else grad
+        )
+        return (
+            back @ weight if of_x else None,
+            back.t() @ x if of_weight else None,
+            grad.sum(0) if of_bias else None,
+            None,
+            None,
+        )

@@ -37,7 +37,9 @@ def on_huge_pages(out: Tensor) -> Tensor:
     size = out.numel() * out.element_size()
     if size >= WORTHWHILE and (advise := madvise()) is not None:
         first = -(-out.data_ptr() // HUGE_PAGE) * HUGE_PAGE
-        advise(first, (out.data_ptr() + size) // HUGE_PAGE * HUGE_PAGE - first, MADV_HUGEPAGE)  # advice: failing does no harm
+        advise(
+            first, (out.data_ptr() + size) // HUGE_PAGE * HUGE_PAGE - first, MADV_HUGEPAGE
+        )  # advice: failing does no harm
     return out
 
 
@@ -77,4 +79,8 @@ def resident_bytes() -> int:
 @functools.cache
 def malloc_trim() -> Any:
     """The function of glibc, where that is the allocator's library."""
-    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" and RESIDENT.exists() else None
+    return (
+        getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if sys.platform == "linux" and RESIDENT.exists()
+        else None
+    )

@@ -20,7 +20,15 @@ Save = Callable[[Any, tuple[Any, ...], Any], None]
 Backward = Callable[..., tuple[Tensor | None, ...]]
 """From the context and the gradients of the outputs to those of the inputs; may call operators, to be differentiated again."""
 
-KNOWN = {Tensor, Parameter, type(None), bool, int, float, str}  # other kinds of tensors may have no contents, or want to see what is called
+KNOWN = {
+    Tensor,
+    Parameter,
+    type(None),
+    bool,
+    int,
+    float,
+    str,
+}  # other kinds of tensors may have no contents, or want to see what is called
 
 
 def traced() -> bool:
@@ -54,7 +62,11 @@ class Operator:
             return out
 
         name = self.registered._opoverload.name().replace("::", "_")
-        self.direct = type(name, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+        self.direct = type(
+            name,
+            (torch.autograd.Function,),
+            {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+        )
         return self
 
     def __call__(self, *given: Any) -> Any:

@@ -17,7 +17,9 @@ from eamp.graph import CSR, GraphError
 if TYPE_CHECKING:
     from eamp.ops.placed_dropout import Places
 
-places: Places | None = None  # of the rows that dropout sees; set by :func:`eamp.ops.placed_dropout.placed`
+places: Places | None = (
+    None  # of the rows that dropout sees; set by :func:`eamp.ops.placed_dropout.placed`
+)
 
 
 class Exchange(Protocol):
@@ -65,7 +67,15 @@ class PartCSR(CSR):
     num_nodes: int
 
     @classmethod
-    def make(cls, local: CSR, degree: Tensor, rsqrt_degree: Tensor, exchange: Exchange, nodes: Tensor, num_nodes: int) -> PartCSR:
+    def make(
+        cls,
+        local: CSR,
+        degree: Tensor,
+        rsqrt_degree: Tensor,
+        exchange: Exchange,
+        nodes: Tensor,
+        num_nodes: int,
+    ) -> PartCSR:
         """From the graph of core and halo, and degrees of the core."""
         part = cls(local.rowptr, local.col, local.reverse, local.edge_weight, degree, rsqrt_degree)
         part.local, part.exchange, part.nodes, part.num_nodes = local, exchange, nodes, num_nodes
@@ -77,7 +87,13 @@ class PartCSR(CSR):
 
     def _replace(self, **changes: Any) -> PartCSR:
         degrees = {"degree": self.degree, "rsqrt_degree": self.rsqrt_degree, **changes}
-        return PartCSR.make(self.local, exchange=self.exchange, nodes=self.nodes, num_nodes=self.num_nodes, **degrees)
+        return PartCSR.make(
+            self.local,
+            exchange=self.exchange,
+            nodes=self.nodes,
+            num_nodes=self.num_nodes,
+            **degrees,
+        )
 
     # An operation that does not know of parts would read rows that are not there. It asks for one of these first.
     def __getattribute__(self, name: str) -> Any:

@@ -50,23 +50,38 @@ def placed(places: Places) -> Iterator[None]:
 
 def dropout_of_rows(x: Tensor, p: float, places: Places) -> Tensor:
     """:func:`eamp.ops.dropout.dropout` of rows of a larger matrix, dense or sparse."""
-    if x.dim() != 2 or x.size(0) != places.nodes.numel() or x.dtype not in (torch.float32, torch.float64):
-        raise part.not_for_parts(f"dropout of a tensor of shape {list(x.shape)} and type {x.dtype}, which is no embedding of the part,")
+    if (
+        x.dim() != 2
+        or x.size(0) != places.nodes.numel()
+        or x.dtype not in (torch.float32, torch.float64)
+    ):
+        raise part.not_for_parts(
+            f"dropout of a tensor of shape {list(x.shape)} and type {x.dtype}, which is no embedding of the part,"
+        )
     seed = torch.randint(2**62, ())
     if x.layout == torch.sparse_csr:
         if places.entries is None:
             raise part.not_for_parts("dropout of sparse features that came from elsewhere")
         values = _dropout_rows(x.values(), seed, p, places.entries, x.crow_indices().long())
-        return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape, check_invariants=False)
+        return torch.sparse_csr_tensor(
+            x.crow_indices(), x.col_indices(), values, x.shape, check_invariants=False
+        )
     offset = torch.arange(x.size(0) + 1) * x.size(1)
     return _dropout_rows(x, seed, p, places.nodes * x.size(1), offset)
 
 
 @operator("eamp::dropout_rows", like_first)
 def _dropout_rows(x: Tensor, seed: Tensor, p: float, start: Tensor, offset: Tensor) -> Tensor:
-    x, start, offset, out = x.contiguous(), start.contiguous(), offset.contiguous(), large_empty_like(x)
+    x, start, offset, out = (
+        x.contiguous(),
+        start.contiguous(),
+        offset.contiguous(),
+        large_empty_like(x),
+    )
     addresses = [tensor.data_ptr() for tensor in (x, out, start, offset)]
-    block = np.array([0, start.numel(), x.numel(), seed.item(), round(p * 2**32), *addresses, 0], np.int64)
+    block = np.array(
+        [0, start.numel(), x.numel(), seed.item(), round(p * 2**32), *addresses, 0], np.int64
+    )
     block.view(np.float64)[SCALE] = 1 / (1 - p)
     run(task(np.float64 if x.dtype == torch.float64 else np.float32), block)
     return out
@@ -94,8 +109,14 @@ def task(real: Any) -> Any:
         slots = carray(block, SLOTS, np.int64)
         rows, threshold = slots[SIZE], np.uint32(slots[THRESHOLD])
         scale = real(carray(block, SLOTS, np.float64)[SCALE])
-        x, out = carray(pointer(slots[X]), slots[ENTRIES], real), carray(pointer(slots[OUT]), slots[ENTRIES], real)
-        start, offset = carray(pointer(slots[START]), rows, np.int64), carray(pointer(slots[OFFSET]), rows + 1, np.int64)
+        x, out = (
+            carray(pointer(slots[X]), slots[ENTRIES], real),
+            carray(pointer(slots[OUT]), slots[ENTRIES], real),
+        )
+        start, offset = (
+            carray(pointer(slots[START]), rows, np.int64),
+            carray(pointer(slots[OFFSET]), rows + 1, np.int64),
+        )
         group = draw_ticket(block)
         while group * ROWS < rows:
             for row in range(group * ROWS, min((group + 1) * ROWS, rows)):
@@ -105,7 +126,11 @@ def task(real: Any) -> Any:
                     if place // PIECE != piece:
                         piece = place // PIECE
                         first, second = seeds_of(slots[SEED], piece)
-                    out[e] = x[e] * scale if hashed(place % PIECE, first, second) >= threshold else real(0)
+                    out[e] = (
+                        x[e] * scale
+                        if hashed(place % PIECE, first, second) >= threshold
+                        else real(0)
+                    )
             group = draw_ticket(block)
 
     return drop

@@ -43,7 +43,7 @@ def dirichlet_energy(x: Tensor, csr: CSR) -> Tensor:
 
 
 def log_boltzmann(energy: Tensor, temperature: float | Tensor, normalize: bool = False) -> Tensor:
-    """ln p_i = −E_i/T, less ln Z = ln Σ_i exp(−E_i/T) if ``normalize``."""
+    """Ln p_i = −E_i/T, less ln Z = ln Σ_i exp(−E_i/T) if ``normalize``."""
     log_p = -energy / temperature
     return log_p - torch.logsumexp(log_p, 0) if normalize else log_p
 
@@ -55,7 +55,9 @@ def boltzmann(energy: Tensor, temperature: float | Tensor, normalize: bool = Fal
 
 def entropy(energy: Tensor, temperature: float | Tensor, normalize: bool = False) -> Tensor:
     """S = −Σ_i p_i ln p_i."""
-    return -(boltzmann(energy, temperature, normalize) * log_boltzmann(energy, temperature, normalize)).sum()
+    return -(
+        boltzmann(energy, temperature, normalize) * log_boltzmann(energy, temperature, normalize)
+    ).sum()
 
 
 def entropy_gradient(
@@ -118,7 +120,9 @@ def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     return out
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None) -> Tensor:
+def weighted_differences(
+    q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
+) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) where they are given."""
     out = torch.zeros_like(x)
     for i in range(x.size(0)):

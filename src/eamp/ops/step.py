@@ -20,23 +20,38 @@ from eamp.ops.backends import choose, load
 from eamp.ops.degrees import accumulate_dtype, normaliser
 from eamp.ops.operator import like_first, operator
 from eamp.ops.part import PartCSR
-from eamp.ops.sums import Gradients, inner_differences, pack, squared_differences, weighted_differences, widen
+from eamp.ops.sums import (
+    Gradients,
+    inner_differences,
+    pack,
+    squared_differences,
+    weighted_differences,
+    widen,
+)
 
 
-def entropy_step(x: Tensor, csr: CSR, temperature: float | Tensor, factor: float = 1.0) -> tuple[Tensor, Tensor]:
+def entropy_step(
+    x: Tensor, csr: CSR, temperature: float | Tensor, factor: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """``factor`` · T∇S ``[n, F]`` and the energies E ``[n]`` of the unnormalised entropy."""
     if isinstance(csr, PartCSR):
         return entropy_step_of_part(x, csr, temperature, factor)
     if not isinstance(temperature, Tensor):
         temperature = torch.tensor(temperature, dtype=torch.float64)
-    return _entropy_step(x, *csr[:4], csr.rsqrt_degree, temperature, float(factor), choose(x.device))
+    return _entropy_step(
+        x, *csr[:4], csr.rsqrt_degree, temperature, float(factor), choose(x.device)
+    )
 
 
-def entropy_step_of_part(x: Tensor, csr: PartCSR, temperature: float | Tensor, factor: float) -> tuple[Tensor, Tensor]:
+def entropy_step_of_part(
+    x: Tensor, csr: PartCSR, temperature: float | Tensor, factor: float
+) -> tuple[Tensor, Tensor]:
     """The same from the sums: features travel once, and then, when the core's energies are known, one number per node."""
     n, both, c = x.size(0), csr.with_halo(x), normaliser(x, csr.rsqrt_degree)
     energy = c * (squared_differences(both, csr.local)[:n] / 2)
-    ratio = energy / (temperature.to(energy.dtype) if isinstance(temperature, Tensor) else temperature)
+    ratio = energy / (
+        temperature.to(energy.dtype) if isinstance(temperature, Tensor) else temperature
+    )
     q = factor * c * torch.exp(-ratio) * (1 - ratio)
     return weighted_differences(csr.with_halo(q), both, csr.local)[:n], energy
 
@@ -67,7 +82,9 @@ def _entropy_step(
         return step.to(x.dtype), energy
     energy = c * (sums.squared_differences(wide, csr) / 2)
     ratio = energy / temperature.to(energy.dtype)
-    return sums.weighted_differences(factor * c * torch.exp(-ratio) * (1 - ratio), wide, csr).to(x.dtype), energy
+    return sums.weighted_differences(factor * c * torch.exp(-ratio) * (1 - ratio), wide, csr).to(
+        x.dtype
+    ), energy
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -77,9 +94,31 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 def _backward(ctx: Any, grad_step: Tensor, grad_energy: Tensor) -> Gradients:
     x, *csr, rsqrt_degree, temperature, energy = ctx.saved_tensors
-    given = (x, grad_step, grad_energy, energy, *csr, rsqrt_degree, temperature, ctx.factor, ctx.backend)
-    wrt_x, wrt_temperature = (composed_backward if torch.is_grad_enabled() else _entropy_step_backward)(*given)
-    return wrt_x, None, None, None, None, None, wrt_temperature if ctx.needs_input_grad[6] else None, None, None
+    given = (
+        x,
+        grad_step,
+        grad_energy,
+        energy,
+        *csr,
+        rsqrt_degree,
+        temperature,
+        ctx.factor,
+        ctx.backend,
+    )
+    wrt_x, wrt_temperature = (
+        composed_backward if torch.is_grad_enabled() else _entropy_step_backward
+    )(*given)
+    return (
+        wrt_x,
+        None,
+        None,
+        None,
+        None,
+        None,
+        wrt_temperature if ctx.needs_input_grad[6] else None,
+        None,
+        None,
+    )
 
 
 def composed_backward(
@@ -103,11 +142,15 @@ def composed_backward(
     cp = factor * c * torch.exp(-ratio)
     slope = inner_differences(x, grad_step, csr, backend) * cp * (2 - ratio) * inverse
     # Through x in W, and through E = C/2 · D(x), whose derivative is W(C, x).
-    wrt_x = weighted_differences(cp * (1 - ratio), grad_step, csr, c * (grad_energy - slope), x, backend)
+    wrt_x = weighted_differences(
+        cp * (1 - ratio), grad_step, csr, c * (grad_energy - slope), x, backend
+    )
     return wrt_x, (slope * ratio).sum().to(temperature)
 
 
-def derivatives(x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+def derivatives(
+    x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, *others: Any
+) -> tuple[Tensor, Tensor]:
     """The shapes of the derivatives in x and T."""
     return like_first(x), others[5].new_empty(())
 
@@ -129,11 +172,15 @@ def _entropy_step_backward(
 ) -> tuple[Tensor, Tensor]:
     given = (rowptr, col, reverse, edge_weight)
     if backend != "numba":
-        return composed_backward(x, grad_step, grad_energy, energy, *given, rsqrt_degree, temperature, factor, backend)
+        return composed_backward(
+            x, grad_step, grad_energy, energy, *given, rsqrt_degree, temperature, factor, backend
+        )
     from eamp.ops.backends.numba_cpu.launch import entropy_step_backward
 
     c = normaliser(x, rsqrt_degree)
-    wrt_x, wrt_temperature = entropy_step_backward(widen(x), widen(grad_step), grad_energy, energy, pack(*given), c, temperature, factor)
+    wrt_x, wrt_temperature = entropy_step_backward(
+        widen(x), widen(grad_step), grad_energy, energy, pack(*given), c, temperature, factor
+    )
     return wrt_x.to(x.dtype), wrt_temperature.to(temperature)
 
 

@@ -47,17 +47,26 @@ def squared_differences(x: Tensor, csr: CSR, backend: str | None = None) -> Tens
 def inner_differences(x: Tensor, y: Tensor, csr: CSR, backend: str | None = None) -> Tensor:
     """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j), shape ``[n]``."""
     if isinstance(csr, PartCSR):
-        return inner_differences(csr.with_halo(x), csr.with_halo(y), csr.local, backend)[: x.size(0)]
+        return inner_differences(csr.with_halo(x), csr.with_halo(y), csr.local, backend)[
+            : x.size(0)
+        ]
     return _inner(x, y, *csr[:4], backend or choose(x.device))
 
 
 def weighted_differences(
-    q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None, backend: str | None = None
+    q: Tensor,
+    x: Tensor,
+    csr: CSR,
+    r: Tensor | None = None,
+    y: Tensor | None = None,
+    backend: str | None = None,
 ) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), shape of ``x``; plus W(r, y) in the same pass where they are given."""
     if isinstance(csr, PartCSR):
         r, y = (None if values is None else csr.with_halo(values) for values in (r, y))
-        return weighted_differences(csr.with_halo(q), csr.with_halo(x), csr.local, r, y, backend)[: x.size(0)]
+        return weighted_differences(csr.with_halo(q), csr.with_halo(x), csr.local, r, y, backend)[
+            : x.size(0)
+        ]
     return _weighted(q, x, r, y, *csr[:4], backend or choose(x.device))
 
 
@@ -75,14 +84,20 @@ def neighbour_sums(
 
     With ``mixed_in`` y, (1 − ``share``) N(l, x, r) + ``share`` y in the same pass.
     """
-    if isinstance(csr, PartCSR):  # r ⊙ x travels; no row of the halo is kept, so neither its l nor its y is needed
+    if isinstance(
+        csr, PartCSR
+    ):  # r ⊙ x travels; no row of the halo is kept, so neither its l nor its y is needed
         scaled = csr.with_halo(right.to(x.dtype).unsqueeze(1) * x)
         factors = left.new_ones(scaled.size(0)), right.new_ones(scaled.size(0))
         factors[0][: x.size(0)] = left
-        out = neighbour_sums(factors[0], scaled, factors[1], csr.local, self_loops, backend=backend)[: x.size(0)]
+        out = neighbour_sums(
+            factors[0], scaled, factors[1], csr.local, self_loops, backend=backend
+        )[: x.size(0)]
         return out if mixed_in is None else torch.lerp(out, mixed_in, share)
     share = share if mixed_in is not None else 0.0
-    return _neighbours(left, x, right, mixed_in, *csr[:4], self_loops, share, backend or choose(x.device))
+    return _neighbours(
+        left, x, right, mixed_in, *csr[:4], self_loops, share, backend or choose(x.device)
+    )
 
 
 def per_node(x: Tensor, *_: Any) -> Tensor:
@@ -91,13 +106,30 @@ def per_node(x: Tensor, *_: Any) -> Tensor:
 
 
 @operator("eamp::squared_differences", per_node)
-def _squared(x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
+def _squared(
+    x: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    backend: str,
+) -> Tensor:
     return load(backend).squared_differences(widen(x), pack(rowptr, col, reverse, edge_weight))
 
 
 @operator("eamp::inner_differences", per_node)
-def _inner(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, edge_weight: Tensor | None, backend: str) -> Tensor:
-    return load(backend).inner_differences(widen(x), widen(y), pack(rowptr, col, reverse, edge_weight))
+def _inner(
+    x: Tensor,
+    y: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    reverse: Tensor,
+    edge_weight: Tensor | None,
+    backend: str,
+) -> Tensor:
+    return load(backend).inner_differences(
+        widen(x), widen(y), pack(rowptr, col, reverse, edge_weight)
+    )
 
 
 @operator("eamp::weighted_differences", like_second)
@@ -136,7 +168,9 @@ def _neighbours(
     if backend == "numba":
         from eamp.ops.backends.numba_cpu.launch import mixed_neighbour_sums as on_cpu
 
-        return on_cpu(left, wide, right, None if mixed_in is None else widen(mixed_in), csr, self_loops, share).to(x.dtype)
+        return on_cpu(
+            left, wide, right, None if mixed_in is None else widen(mixed_in), csr, self_loops, share
+        ).to(x.dtype)
     out = sums.neighbour_sums((1 - share) * left, wide, right, csr, self_loops)
     return (out if mixed_in is None else out.add_(widen(mixed_in), alpha=share)).to(x.dtype)
 
@@ -176,7 +210,11 @@ def _save_neighbours(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _neighbours_backward(ctx: Any, grad: Tensor) -> Gradients:
     left, right, *csr = ctx.saved_tensors
     needed = ctx.needs_input_grad
-    wrt_x = _neighbours(right, grad, left, None, *csr, ctx.self_loops, ctx.share, ctx.backend) if needed[1] else None
+    wrt_x = (
+        _neighbours(right, grad, left, None, *csr, ctx.self_loops, ctx.share, ctx.backend)
+        if needed[1]
+        else None
+    )
     return None, wrt_x, None, ctx.share * grad if needed[3] else None, *(None,) * 7
 
 

@@ -41,7 +41,15 @@ class Step(NamedTuple):
 def with_step(base: Tensor, x: Tensor, step: Step) -> Tensor:
     """``base`` + γ u ⊙ T∇S(u ⊙ x); no derivative but the one in ``base``."""
     csr, temperature, factor, inward, scale_free = step
-    given = (inward, *csr[:4], csr.rsqrt_degree, float(temperature), float(factor), scale_free, choose(x.device))
+    given = (
+        inward,
+        *csr[:4],
+        csr.rsqrt_degree,
+        float(temperature),
+        float(factor),
+        scale_free,
+        choose(x.device),
+    )
     out: Tensor = _with_step(base, x, *given)
     return out
 

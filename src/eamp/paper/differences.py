@@ -31,7 +31,9 @@ class Difference:
     measured: str
 
 
-def differences(cells: pd.DataFrame, depth_energies: pd.DataFrame, thresholds: pd.DataFrame) -> list[Difference]:
+def differences(
+    cells: pd.DataFrame, depth_energies: pd.DataFrame, thresholds: pd.DataFrame
+) -> list[Difference]:
     """All of them; where a run did not measure one, it says so."""
     changes = paired(cells)
     return [
@@ -89,9 +91,15 @@ def change_of(changes: pd.DataFrame, variant: str) -> str:
     words = []
     for data, rows in part.groupby("data", sort=False):
         row = rows.loc[rows["depth"].idxmax()]
-        by = numbers.change_with_deviation(row["best_val_accuracy_change"], row["best_val_accuracy_change_deviation"])
-        test = numbers.change_with_deviation(row["test_accuracy_change"], row["test_accuracy_change_deviation"])
-        words.append(f"{title(data)}, {row['depth']} layers: {by} {PAPER_READING}, {test} {TEST_READING}")
+        by = numbers.change_with_deviation(
+            row["best_val_accuracy_change"], row["best_val_accuracy_change_deviation"]
+        )
+        test = numbers.change_with_deviation(
+            row["test_accuracy_change"], row["test_accuracy_change_deviation"]
+        )
+        words.append(
+            f"{title(data)}, {row['depth']} layers: {by} {PAPER_READING}, {test} {TEST_READING}"
+        )
     return f"“{variant}” against its base — {'; '.join(words)} (paired over seeds)."
 
 
@@ -101,11 +109,18 @@ def held(depth_energies: pd.DataFrame) -> str:
         return "Not measured in this run."
     table = kept(depth_energies)
     rows = table[table["network"].str.startswith(ENTROPIC)].to_dict("records")
-    words = [f"{r['network']}: {numbers.energy(r['last'])} at {r['depth']} layers, {'held' if r['kept'] else 'not held'}" for r in rows]
+    words = [
+        f"{r['network']}: {numbers.energy(r['last'])} at {r['depth']} layers, {'held' if r['kept'] else 'not held'}"
+        for r in rows
+    ]
     return f"{'; '.join(words)}." if words else ""
 
 
 def needed(thresholds: pd.DataFrame) -> str:
     """λ's threshold, where it was measured."""
     row = figure_2_threshold(thresholds)
-    return "" if row is None else f"Measured threshold on the graph “{row['graph']}” at width {row['width']}: λ = {row['measured']:.1f}."
+    return (
+        ""
+        if row is None
+        else f"Measured threshold on the graph “{row['graph']}” at width {row['width']}: λ = {row['measured']:.1f}."
+    )

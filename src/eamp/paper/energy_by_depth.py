@@ -32,8 +32,12 @@ class Network:
 
 NETWORKS = (
     Network("GCN", "gcn", {}),
-    Network("Entropic GCN, λ = 1, T = 10", "gcn", {"entropy": {"weight": 1.0, "temperature": 10.0}}),
-    Network("Entropic GCN, λ = 10, T = 1", "gcn", {"entropy": {"weight": 10.0, "temperature": 1.0}}),
+    Network(
+        "Entropic GCN, λ = 1, T = 10", "gcn", {"entropy": {"weight": 1.0, "temperature": 10.0}}
+    ),
+    Network(
+        "Entropic GCN, λ = 10, T = 1", "gcn", {"entropy": {"weight": 10.0, "temperature": 1.0}}
+    ),
     Network("PairNorm", "pairnorm", {"scale": 3.0, "scale_individually": True}),
     Network("G2", "g2", {}),
     Network("GCNII", "gcnii", {}),
@@ -41,8 +45,12 @@ NETWORKS = (
     Network("Linear, initial residual", "linear", {}),
     Network("EGNN", "egnn", {}),
     Network("GRAND", "grand", {}),
-    Network("Entropic GRAND, λ = 10, T = 1", "grand", {"entropy": {"weight": 10.0, "temperature": 1.0}}),
-    Network("Entropic GCNII, λ = 10, T = 1", "gcnii", {"entropy": {"weight": 10.0, "temperature": 1.0}}),
+    Network(
+        "Entropic GRAND, λ = 10, T = 1", "grand", {"entropy": {"weight": 10.0, "temperature": 1.0}}
+    ),
+    Network(
+        "Entropic GCNII, λ = 10, T = 1", "gcnii", {"entropy": {"weight": 10.0, "temperature": 1.0}}
+    ),
     Network("ACMP", "acmp", {}),
     Network("GAT", "gat", {}),
     Network("GraphSAGE", "graphsage", {}),
@@ -51,12 +59,21 @@ NETWORKS = (
 
 
 def energy_by_depth(
-    networks: Iterable[Network] = NETWORKS, depths: Iterable[int] = DEPTHS, seeds: int = 1, width: int = WIDTH, grid: str = "grid:10x10"
+    networks: Iterable[Network] = NETWORKS,
+    depths: Iterable[int] = DEPTHS,
+    seeds: int = 1,
+    width: int = WIDTH,
+    grid: str = "grid:10x10",
 ) -> pd.DataFrame:
     """Mean energy before the output layer of a fresh network per depth and seed; columns ``network``, ``depth``, ``seed``, ``energy``."""
     data = load(grid)
     rows = [
-        {"network": network.label, "depth": depth, "seed": seed, "energy": hidden_energy(network, data, depth, width, seed)}
+        {
+            "network": network.label,
+            "depth": depth,
+            "seed": seed,
+            "energy": hidden_energy(network, data, depth, width, seed),
+        }
         for network in networks
         for depth in depths
         for seed in range(seeds)
@@ -67,12 +84,16 @@ def energy_by_depth(
 def hidden_energy(network: Network, data: Data, depth: int, width: int, seed: int) -> float:
     """Mean energy of what reaches the last layer of an untrained network."""
     torch.manual_seed(seed)
-    model = MODELS[network.model](data.num_features, width, OUTPUTS, depth, **network.options).eval()
+    model = MODELS[network.model](
+        data.num_features, width, OUTPUTS, depth, **network.options
+    ).eval()
     reached: list[Tensor] = []
     if (last := last_layer(model)) is not None:
         last.register_forward_pre_hook(lambda module, inputs: reached.append(inputs[0]))
     with torch.no_grad():
-        reached.append(model(data.x, data.edge_index))  # a model without a last layer of its own is measured at its output
+        reached.append(
+            model(data.x, data.edge_index)
+        )  # a model without a last layer of its own is measured at its output
     return float(eamp.dirichlet_energy(reached[0], data.edge_index).mean())
 
 
@@ -82,13 +103,19 @@ def last_layer(model: Module) -> Module | None:
     if isinstance(inner := children.get("model"), Module):  # of a network with noise around it
         return last_layer(inner)
     convs = children.get("convs")
-    return children.get("output") or children.get("decoder") or (convs[-1] if isinstance(convs, ModuleList) else None)
+    return (
+        children.get("output")
+        or children.get("decoder")
+        or (convs[-1] if isinstance(convs, ModuleList) else None)
+    )
 
 
 # --- The threshold of λ -----------------------------------------------------------------------------------------------
 
 
-def measured_threshold(graph: eamp.Graph, width: int, depth: int = 100, temperature: float = 1.0, seed: int = 0) -> float:
+def measured_threshold(
+    graph: eamp.Graph, width: int, depth: int = 100, temperature: float = 1.0, seed: int = 0
+) -> float:
     """λ above which an untrained GCN of this depth still has an energy near the temperature."""
     x = torch.rand(graph.num_nodes, 1, generator=torch.Generator().manual_seed(seed))
     data = Data(x=x, edge_index=graph.edge_index)
@@ -100,7 +127,9 @@ def measured_threshold(graph: eamp.Graph, width: int, depth: int = 100, temperat
     return bisect(holds)
 
 
-def bisect(true_above: Callable[[float], bool], low: float = 0.1, high: float = 100.0, steps: int = 12) -> float:
+def bisect(
+    true_above: Callable[[float], bool], low: float = 0.1, high: float = 100.0, steps: int = 12
+) -> float:
     """Where a condition becomes true, on a logarithmic scale."""
     for _ in range(steps):
         middle = (low * high) ** 0.5

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from eamp.paper.comparison import PAPER_READING, TEST_READING, TOLERANCE, deepest, is_variant, summarised, title
+from eamp.paper.comparison import (
+    PAPER_READING,
+    TEST_READING,
+    TOLERANCE,
+    deepest,
+    is_variant,
+    summarised,
+    title,
+)
 from eamp.paper.published import ENTROPIC_SETTINGS, FIGURE_3_DATA, FIGURE_3_DEPTH, FIGURE_3_LOWEST
 from eamp.report import number_format as numbers
 from eamp.report.tables import main_rows, u_curves
@@ -31,7 +39,12 @@ class Finding:
     headline: Headline | None = None
 
 
-def in_brief(cells: pd.DataFrame, layer_energies: pd.DataFrame, depth_energies: pd.DataFrame, thresholds: pd.DataFrame) -> list[Finding]:
+def in_brief(
+    cells: pd.DataFrame,
+    layer_energies: pd.DataFrame,
+    depth_energies: pd.DataFrame,
+    thresholds: pd.DataFrame,
+) -> list[Finding]:
     """What the run found, as far as it was run."""
     summary = main_rows(summarised(cells))
     return [
@@ -49,9 +62,19 @@ def agreement(summary: pd.DataFrame) -> list[Finding]:
     known = summary[summary["difference"].notna()]
     if known.empty:
         return (
-            [] if summary.empty else [Finding("The paper has no numbers for this dataset, so nothing here can be set beside its Table 1.")]
+            []
+            if summary.empty
+            else [
+                Finding(
+                    "The paper has no numbers for this dataset, so nothing here can be set beside its Table 1."
+                )
+            ]
         )
-    near, total, limit = int((~known["far"].astype(bool)).sum()), len(known), numbers.accuracy(TOLERANCE, 2)
+    near, total, limit = (
+        int((~known["far"].astype(bool)).sum()),
+        len(known),
+        numbers.accuracy(TOLERANCE, 2),
+    )
     worst = known.loc[known["difference"].abs().idxmax()]
     sentence = (
         f"{near} of the {total} cells of the paper's Table 1 that were run lie within {limit} of its number, "
@@ -59,7 +82,12 @@ def agreement(summary: pd.DataFrame) -> list[Finding]:
         f"The furthest is {worst['name']} with {worst['depth']} layers on {title(worst['data'])}: "
         f"{numbers.accuracy(worst['best_val_accuracy'])}, where the paper has {numbers.accuracy(worst['published'], 2)}."
     )
-    return [Finding(sentence, Headline(f"{near} / {total}", f"cells of Table 1 within {limit} of the paper's"))]
+    return [
+        Finding(
+            sentence,
+            Headline(f"{near} / {total}", f"cells of Table 1 within {limit} of the paper's"),
+        )
+    ]
 
 
 def at_the_greatest_depth(summary: pd.DataFrame) -> list[Finding]:
@@ -80,7 +108,11 @@ def at_the_greatest_depth(summary: pd.DataFrame) -> list[Finding]:
         if best.notna().any():
             sentence += f" Highest there, by {TEST_READING}: {best.idxmax()}, {numbers.accuracy(best.max())}."
         gap = numbers.change(entropic["best_val_accuracy"] - basic["best_val_accuracy"], 2)
-        found.append(Finding(sentence, Headline(gap, f"{ENTROPIC} over {BASIC} at {depth} layers, {title(data)}")))
+        found.append(
+            Finding(
+                sentence, Headline(gap, f"{ENTROPIC} over {BASIC} at {depth} layers, {title(data)}")
+            )
+        )
     return found
 
 
@@ -108,13 +140,21 @@ def middle_layers(layer_energies: pd.DataFrame) -> list[Finding]:
     if layer_energies.empty:
         return []
     found = []
-    for (data, depth), part in u_curves(deepest(layer_energies)).groupby(["data", "depth"], sort=False):
+    for (data, depth), part in u_curves(deepest(layer_energies)).groupby(
+        ["data", "depth"], sort=False
+    ):
         the_papers = (data, depth) == (FIGURE_3_DATA, FIGURE_3_DEPTH)
         part = part[~part["name"].map(is_variant).astype(bool)]
         words = []
         for row in part.to_dict("records"):
-            given = f", the paper's {FIGURE_3_LOWEST[row['name']]:g}" if the_papers and row["name"] in FIGURE_3_LOWEST else ""
-            words.append(f"{row['name']} {numbers.energy(row['lowest'])} (layer {row['lowest_layer']}{given})")
+            given = (
+                f", the paper's {FIGURE_3_LOWEST[row['name']]:g}"
+                if the_papers and row["name"] in FIGURE_3_LOWEST
+                else ""
+            )
+            words.append(
+                f"{row['name']} {numbers.energy(row['lowest'])} (layer {row['lowest_layer']}{given})"
+            )
         if not words:
             continue
         sentence = f"Lowest energy after any layer of the trained {depth}-layer networks on {title(data)}: {', '.join(words)}."
@@ -122,7 +162,9 @@ def middle_layers(layer_energies: pd.DataFrame) -> list[Finding]:
         headline = None
         if BASIC in lowest.index and ENTROPIC in lowest.index:
             pair = f"{numbers.energy(lowest[ENTROPIC])} | {numbers.energy(lowest[BASIC])}"
-            headline = Headline(pair, f"lowest energy of a trained layer, {ENTROPIC} | {BASIC}, {title(data)}")
+            headline = Headline(
+                pair, f"lowest energy of a trained layer, {ENTROPIC} | {BASIC}, {title(data)}"
+            )
         found.append(Finding(sentence, headline))
     return found
 
@@ -134,7 +176,14 @@ def kept(depth_energies: pd.DataFrame) -> pd.DataFrame:
     for network, part in means.groupby("network", sort=False):
         part = part.sort_values("depth")
         first, last = part.iloc[0], part.iloc[-1]
-        rows.append({"network": network, "depth": int(last["depth"]), "first": first["energy"], "last": last["energy"]})
+        rows.append(
+            {
+                "network": network,
+                "depth": int(last["depth"]),
+                "first": first["energy"],
+                "last": last["energy"],
+            }
+        )
         rows[-1]["kept"] = bool(last["energy"] >= KEPT * first["energy"] and last["energy"] > 0)
     return pd.DataFrame(rows)
 
@@ -147,7 +196,13 @@ def untrained(depth_energies: pd.DataFrame) -> list[Finding]:
     depth = table["depth"].max()
 
     def named(part: pd.DataFrame) -> str:
-        return "; ".join(f"{row['network']} ({numbers.energy(row['last'])})" for row in part.to_dict("records")) or "none"
+        return (
+            "; ".join(
+                f"{row['network']} ({numbers.energy(row['last'])})"
+                for row in part.to_dict("records")
+            )
+            or "none"
+        )
 
     sentence = (
         f"Untrained, {depth} layers deep, on the grid. Keeping at least a tenth of the shallowest network's energy: "
@@ -171,7 +226,15 @@ def threshold(found: pd.DataFrame) -> list[Finding]:
         f"At width {row['width']} on the graph “{row['graph']}” the entropy step holds the energy only for λ above {limit:.1f} "
         f"(predicted from the spectrum: {row['predicted']:.1f}); {' and '.join(sides)}."
     )
-    return [Finding(sentence, Headline(f"λ > {limit:.1f}", f"needed to hold the energy at width {row['width']}, {row['graph']}"))]
+    return [
+        Finding(
+            sentence,
+            Headline(
+                f"λ > {limit:.1f}",
+                f"needed to hold the energy at width {row['width']}, {row['graph']}",
+            ),
+        )
+    ]
 
 
 def figure_2_threshold(found: pd.DataFrame) -> pd.Series | None:

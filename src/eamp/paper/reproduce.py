@@ -45,7 +45,13 @@ class Reproduction:
 
 
 def reproduce(
-    folder: Path, *, quick: bool = False, seeds: int = 1, workers: int = 2, only: Sequence[Part] = (), say: Callable[[str], None] = print
+    folder: Path,
+    *,
+    quick: bool = False,
+    seeds: int = 1,
+    workers: int = 2,
+    only: Sequence[Part] = (),
+    say: Callable[[str], None] = print,
 ) -> Reproduction:
     """Run what is not in ``folder`` yet. More seeds later cost only the new ones.
 
@@ -64,17 +70,25 @@ def reproduce(
     if "figures" in parts:
         say("Energies of untrained networks, to a thousand layers")
         measure_untrained(found, folder / "untrained", quick, seeds)
-    names = dict.fromkeys("quick" if quick else RECIPES[part] for part in parts if part != "figures")
+    names = dict.fromkeys(
+        "quick" if quick else RECIPES[part] for part in parts if part != "figures"
+    )
     cells = [cell for name in names for cell in recipe(name, seeds)]
     if cells:
         if quick:
             cells = with_data_in_reach(cells, found.notices, say)
-        cells.sort(key=lambda cell: (cell.seed, -cell.depth))  # the longest first, so that workers end together
-        say(f"Training {len(cells)} networks with {workers} workers; interrupt as you like, the same command goes on")
+        cells.sort(
+            key=lambda cell: (cell.seed, -cell.depth)
+        )  # the longest first, so that workers end together
+        say(
+            f"Training {len(cells)} networks with {workers} workers; interrupt as you like, the same command goes on"
+        )
         found.cells = sweep(cells, Store(folder / "runs", "reproduction"), workers)
         found.layer_energies = layer_energies(found.cells)
         if len(found.cells) < len(cells):
-            found.notices.append(f"{len(cells) - len(found.cells)} of {len(cells)} networks are missing: their training failed.")
+            found.notices.append(
+                f"{len(cells) - len(found.cells)} of {len(cells)} networks are missing: their training failed."
+            )
     return found
 
 
@@ -85,7 +99,9 @@ def recipe(name: str, seeds: int) -> list[Cell]:
     return [replace(cell, seed=seed) for seed in range(seeds) for cell in cells if cell.seed == 0]
 
 
-def with_data_in_reach(cells: list[Cell], notices: list[str], say: Callable[[str], None]) -> list[Cell]:
+def with_data_in_reach(
+    cells: list[Cell], notices: list[str], say: Callable[[str], None]
+) -> list[Cell]:
     """The same cells, on a graph made from a seed where a dataset cannot be had."""
     reached: dict[str, str] = {}
     for name in dict.fromkeys(cell.data for cell in cells):
@@ -108,9 +124,13 @@ def measure_untrained(found: Reproduction, folder: Path, quick: bool, seeds: int
     depths = (1, 10, 100, 1000) if quick else DEPTHS
     kind = "quick" if quick else f"{seeds}_seeds"
     found.depth_energies = pd.concat(
-        kept(folder / f"{kind}_{number}.csv", partial(energy_by_depth, [network], depths, seeds)) for number, network in enumerate(NETWORKS)
+        kept(folder / f"{kind}_{number}.csv", partial(energy_by_depth, [network], depths, seeds))
+        for number, network in enumerate(NETWORKS)
     )
-    found.thresholds = kept(folder / f"{kind}_thresholds.csv", lambda: thresholds((256,) if quick else (64, 128, 256, 512)))
+    found.thresholds = kept(
+        folder / f"{kind}_thresholds.csv",
+        lambda: thresholds((256,) if quick else (64, 128, 256, 512)),
+    )
 
 
 def kept(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:

@@ -75,13 +75,29 @@ def write_report(
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    given = {"cells": cells, "layer_energies": layer_energies, "depth_energies": depth_energies, "thresholds": thresholds}
+    given = {
+        "cells": cells,
+        "layer_energies": layer_energies,
+        "depth_energies": depth_energies,
+        "thresholds": thresholds,
+    }
     for which, columns in COLUMNS.items():
         frame = given[which]
-        saved = pd.DataFrame(columns=list(columns)) if frame is None or frame.columns.empty else flat(frame)
+        saved = (
+            pd.DataFrame(columns=list(columns))
+            if frame is None or frame.columns.empty
+            else flat(frame)
+        )
         saved.to_csv(folder / f"{which}.csv", index=False, lineterminator="\n")
-    run = {"command": command, "notices": list(notices), "protocol_notes": list(protocol_notes), **provenance()}
-    (folder / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    run = {
+        "command": command,
+        "notices": list(notices),
+        "protocol_notes": list(protocol_notes),
+        **provenance(),
+    }
+    (folder / "run.json").write_text(
+        json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     return from_folder(folder)
 
 
@@ -102,7 +118,9 @@ def from_folder(folder: Path | str) -> Path:
     for table in printed.values():
         formats.save(table, folder / "tables")
     page = Page(
-        findings=in_brief(frames.cells, frames.layer_energies, frames.depth_energies, frames.thresholds),
+        findings=in_brief(
+            frames.cells, frames.layer_energies, frames.depth_energies, frames.thresholds
+        ),
         figures=figures,
         tables=printed,
         by_dataset=tables.table_1_by_dataset(frames.cells),
@@ -122,7 +140,9 @@ def read(path: Path) -> pd.DataFrame | None:
     if not path.exists():
         return None
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return frame.assign(**{column: values(list(frame[column])) for column in frame.columns if column not in WORDS})
+    return frame.assign(
+        **{column: values(list(frame[column])) for column in frame.columns if column not in WORDS}
+    )
 
 
 def values(texts: list[str]) -> list[int] | list[float] | list[str]:

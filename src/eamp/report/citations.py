@@ -69,12 +69,25 @@ def entry(kind: str, key: str, **fields: str) -> str:
 
 
 def preprint(key: str, title: str, author: str, year: int, eprint: str) -> str:
-    return entry("misc", key, title=title, author=author, year=str(year), eprint=eprint, archiveprefix="arXiv")
+    return entry(
+        "misc",
+        key,
+        title=title,
+        author=author,
+        year=str(year),
+        eprint=eprint,
+        archiveprefix="arXiv",
+    )
 
 
 def at_iclr(key: str, title: str, author: str, year: int) -> str:
     return entry(
-        "inproceedings", key, title=title, author=author, booktitle="International Conference on Learning Representations", year=str(year)
+        "inproceedings",
+        key,
+        title=title,
+        author=author,
+        booktitle="International Conference on Learning Representations",
+        year=str(year),
     )
 
 
@@ -119,8 +132,18 @@ ENTRIES = (
         "2403.04636",
     ),
     # Models
-    at_iclr("kipf2017semi", "Semi-Supervised Classification with Graph Convolutional Networks", "Kipf, Thomas N. and Welling, Max", 2017),
-    at_iclr("zhao2020pairnorm", "{PairNorm}: Tackling Oversmoothing in {GNNs}", "Zhao, Lingxiao and Akoglu, Leman", 2020),
+    at_iclr(
+        "kipf2017semi",
+        "Semi-Supervised Classification with Graph Convolutional Networks",
+        "Kipf, Thomas N. and Welling, Max",
+        2017,
+    ),
+    at_iclr(
+        "zhao2020pairnorm",
+        "{PairNorm}: Tackling Oversmoothing in {GNNs}",
+        "Zhao, Lingxiao and Akoglu, Leman",
+        2020,
+    ),
     at_iclr(
         "rusch2023gradient",
         "Gradient Gating for Deep Multi-Rate Learning on Graphs",
@@ -212,7 +235,13 @@ ENTRIES = (
         2018,
     ),
     # Measures
-    preprint("cai2020note", "A Note on Over-Smoothing for Graph Neural Networks", "Cai, Chen and Wang, Yusu", 2020, "2006.13318"),
+    preprint(
+        "cai2020note",
+        "A Note on Over-Smoothing for Graph Neural Networks",
+        "Cai, Chen and Wang, Yusu",
+        2020,
+        "2006.13318",
+    ),
     preprint(
         "rusch2023survey",
         "A Survey on Oversmoothing in Graph Neural Networks",

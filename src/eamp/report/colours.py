@@ -56,10 +56,14 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     names = list(dict.fromkeys(names))
     taken: dict[str, int] = {}
     found: dict[str, Look] = {}
-    for name in sorted(names, key=lambda name: name not in (family(name), "GCN")):  # a model under its own name is drawn solid
+    for name in sorted(
+        names, key=lambda name: name not in (family(name), "GCN")
+    ):  # a model under its own name is drawn solid
         parent = family(name)
         colour, shape = FAMILIES.get(parent) or spare(parent)
-        found[name] = Look(colour, shape, DASHES[taken.get(parent, 0) % len(DASHES)], parent in PROMINENT)
+        found[name] = Look(
+            colour, shape, DASHES[taken.get(parent, 0) % len(DASHES)], parent in PROMINENT
+        )
         taken[parent] = taken.get(parent, 0) + 1
     return {name: found[name] for name in names}
 
@@ -67,4 +71,6 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 def spare(name: str) -> tuple[str, str]:
     """A colour and a shape for a model that is not listed above, the same in every figure."""
     number = zlib.crc32(name.encode())
-    return SPARE_COLOURS[number % len(SPARE_COLOURS)], SPARE_SHAPES[number // len(SPARE_COLOURS) % len(SPARE_SHAPES)]
+    return SPARE_COLOURS[number % len(SPARE_COLOURS)], SPARE_SHAPES[
+        number // len(SPARE_COLOURS) % len(SPARE_SHAPES)
+    ]

@@ -61,16 +61,27 @@ def page_spec(panel: Panel) -> dict[str, Any]:
 
 def disk_spec(figure: Figure) -> dict[str, Any]:
     """The whole figure as one chart on white, with its own key."""
-    charts = [p.chart.properties(width=p.width, height=p.height, title=p.heading) for p in figure.panels]
+    charts = [
+        p.chart.properties(width=p.width, height=p.height, title=p.heading) for p in figure.panels
+    ]
     panels = alt.concat(*charts, columns=figure.columns, spacing=36)
-    beside = alt.hconcat(panels, key(figure.legend), spacing=24) if figure.legend else alt.hconcat(panels)
-    spec: dict[str, Any] = beside.properties(title=alt.Title(figure.title, fontSize=16, offset=18)).to_dict()
+    beside = (
+        alt.hconcat(panels, key(figure.legend), spacing=24)
+        if figure.legend
+        else alt.hconcat(panels)
+    )
+    spec: dict[str, Any] = beside.properties(
+        title=alt.Title(figure.title, fontSize=16, offset=18)
+    ).to_dict()
     return spec | {"params": params("light"), "config": config("light", for_page=False)}
 
 
 def key(legend: dict[str, Look]) -> Chart:
     """A sample of every line, with its dashes and its shape, and its name beside it."""
-    rows = [{"name": name, "row": row, "start": 0, "middle": 14, "end": 28, "words": 36} for row, name in enumerate(legend)]
+    rows = [
+        {"name": name, "row": row, "start": 0, "middle": 14, "end": 28, "words": 36}
+        for row, name in enumerate(legend)
+    ]
     base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("row:O", axis=None))
 
     def at(column: str) -> alt.X:
@@ -78,11 +89,24 @@ def key(legend: dict[str, Look]) -> Chart:
 
     samples = []
     for name, look in legend.items():
-        one, colour = base.transform_filter(alt.datum.name == name), ink("ink") if look.colour == INK else look.colour
-        samples.append(one.mark_rule(color=colour, strokeWidth=2.2, strokeDash=list(look.dash)).encode(x=at("start"), x2="end:Q"))
+        one, colour = (
+            base.transform_filter(alt.datum.name == name),
+            ink("ink") if look.colour == INK else look.colour,
+        )
+        samples.append(
+            one.mark_rule(color=colour, strokeWidth=2.2, strokeDash=list(look.dash)).encode(
+                x=at("start"), x2="end:Q"
+            )
+        )
         if look.shape != "stroke":
-            samples.append(one.mark_point(color=colour, shape=look.shape, filled=True, size=60, opacity=1).encode(x=at("middle")))
-    words = base.mark_text(align="left", color=ink("ink"), limit=0).encode(x=at("words"), text="name:N")
+            samples.append(
+                one.mark_point(
+                    color=colour, shape=look.shape, filled=True, size=60, opacity=1
+                ).encode(x=at("middle"))
+            )
+    words = base.mark_text(align="left", color=ink("ink"), limit=0).encode(
+        x=at("words"), text="name:N"
+    )
     return alt.layer(*samples, words).properties(width=36, height=22 * len(legend))
 
 

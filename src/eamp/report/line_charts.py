@@ -17,7 +17,9 @@ LANE = 0.14  # of the axis' decades, kept below them for energies that are exact
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 # A line that the reader does not point at steps back.
-OPACITY = alt.condition("highlight === '' || highlight === datum.name", alt.value(1.0), alt.value(0.12))
+OPACITY = alt.condition(
+    "highlight === '' || highlight === datum.name", alt.value(1.0), alt.value(0.12)
+)
 
 
 def model_encodings(legend: dict[str, Look], *, dashes: bool = True) -> dict[str, Any]:
@@ -34,7 +36,9 @@ def model_encodings(legend: dict[str, Look], *, dashes: bool = True) -> dict[str
 def shape(legend: dict[str, Look]) -> alt.Shape:
     """The model's shape, by ``name``."""
     names = list(legend)
-    return alt.Shape("name:N", scale=alt.Scale(domain=names, range=[legend[name].shape for name in names]))
+    return alt.Shape(
+        "name:N", scale=alt.Scale(domain=names, range=[legend[name].shape for name in names])
+    )
 
 
 def depth_axis(depths: Iterable[int], title: str = "layers", base: int = 2) -> alt.X:
@@ -53,7 +57,9 @@ def depth_axis(depths: Iterable[int], title: str = "layers", base: int = 2) -> a
 def around(values: Sequence[float], base: int) -> alt.Scale:
     """A logarithmic scale with a margin at both ends, so that no point is cut in half; of one value, with that value in its middle."""
     margin = (max(values) / min(values)) ** 0.04 if max(values) > min(values) else 2.0
-    return alt.Scale(type="log", base=base, domain=[min(values) / margin, max(values) * margin], nice=False)
+    return alt.Scale(
+        type="log", base=base, domain=[min(values) / margin, max(values) * margin], nice=False
+    )
 
 
 def finite(frame: pd.DataFrame, column: str = "energy") -> pd.DataFrame:
@@ -98,6 +104,10 @@ class Decades:
         if not self.has_zeros:
             return []
         here = alt.Chart(pd.DataFrame({"border": [self.border], "zero": [self.zero]}))
-        rule = here.mark_rule(color=ink("axis"), strokeDash=[2, 3]).encode(y=self.axis("border", title))
-        words = here.mark_text(color=ink("soft"), align="left", dx=6, text="exactly 0", fontStyle="italic")
+        rule = here.mark_rule(color=ink("axis"), strokeDash=[2, 3]).encode(
+            y=self.axis("border", title)
+        )
+        words = here.mark_text(
+            color=ink("soft"), align="left", dx=6, text="exactly 0", fontStyle="italic"
+        )
         return [rule, words.encode(x=alt.value(0), y=self.axis("zero", title))]

@@ -45,7 +45,11 @@ def change(value: float, digits: int = 3) -> str:
 
 def change_with_deviation(value: float, deviation: float) -> str:
     """A signed difference and its deviation over seeds."""
-    return change(value) if math.isnan(deviation) or math.isnan(value) else f"{change(value)} ± {accuracy(deviation)}"
+    return (
+        change(value)
+        if math.isnan(deviation) or math.isnan(value)
+        else f"{change(value)} ± {accuracy(deviation)}"
+    )
 
 
 def energy(value: float) -> str:

@@ -53,16 +53,30 @@ class Page:
 
     def html(self) -> str:
         """The page; every word is escaped, and all data are JSON in which no tag can begin."""
-        themes = {mode: {"config": config(mode, for_page=True), "params": params(mode)} for mode in INKS}
-        specs = {f"{one.key}-{at}": page_spec(panel) for one in self.figures.values() for at, panel in enumerate(one.panels)}
+        themes = {
+            mode: {"config": config(mode, for_page=True), "params": params(mode)} for mode in INKS
+        }
+        specs = {
+            f"{one.key}-{at}": page_spec(panel)
+            for one in self.figures.values()
+            for at, panel in enumerate(one.panels)
+        }
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return templates().get_template("page.html").render(values | {"themes": themes, "specs": specs, "policy": POLICY, "mark": MARK})
+        return (
+            templates()
+            .get_template("page.html")
+            .render(values | {"themes": themes, "specs": specs, "policy": POLICY, "mark": MARK})
+        )
 
 
 def templates() -> Environment:
     """Jinja with escaping everywhere, and undefined names as errors."""
     environment = Environment(
-        loader=PackageLoader("eamp.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("eamp.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["tied"] = tied
     environment.globals.update(sample=sample, csv_link=csv_link, library=library, asset=asset)
@@ -78,15 +92,24 @@ def tied(text: str) -> str:
 
 def sample(look: Look) -> Markup:
     """A line as it is drawn, for the key."""
-    path = Markup('<path d="{}" transform="translate(14,6)" fill="{}"/>').format(SHAPES[look.shape], look.colour)
+    path = Markup('<path d="{}" transform="translate(14,6)" fill="{}"/>').format(
+        SHAPES[look.shape], look.colour
+    )
     dash = " ".join(map(str, look.dash)) if look.dash != (1, 0) else "none"
-    line = Markup('<line x1="0" x2="28" y1="6" y2="6" stroke="{}" stroke-width="2.2" stroke-dasharray="{}"/>').format(look.colour, dash)
-    return Markup('<svg class="sample" viewBox="0 0 28 12" width="28" height="12" aria-hidden="true">{}{}</svg>').format(line, path)
+    line = Markup(
+        '<line x1="0" x2="28" y1="6" y2="6" stroke="{}" stroke-width="2.2" stroke-dasharray="{}"/>'
+    ).format(look.colour, dash)
+    return Markup(
+        '<svg class="sample" viewBox="0 0 28 12" width="28" height="12" aria-hidden="true">{}{}</svg>'
+    ).format(line, path)
 
 
 def csv_link(table: Table) -> str:
     """The unrounded numbers, inside the page itself."""
-    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(formats.csv(table).encode()).decode()
+    return (
+        "data:text/csv;charset=utf-8;base64,"
+        + base64.b64encode(formats.csv(table).encode()).decode()
+    )
 
 
 @cache
@@ -94,7 +117,11 @@ def library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed, in a scope of their own."""
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     # These two occur in strings alone, where a backslash changes nothing; the page's parser would see a tag or a comment.
-    return Markup("(function () {\n" + bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--") + "\n})();")
+    return Markup(
+        "(function () {\n"
+        + bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+        + "\n})();"
+    )
 
 
 def asset(name: str) -> Markup:

@@ -52,9 +52,16 @@ def processor() -> str:
 def run_facts(run: dict[str, Any], cells: pd.DataFrame) -> list[tuple[str, str]]:
     """What the page says of the run, in the order it says it."""
     versions = ", ".join(f"{name} {number}" for name, number in run.get("versions", {}).items())
-    facts = [("Command", run.get("command", "")), ("Date", run.get("date", "")), ("Versions", versions)]
+    facts = [
+        ("Command", run.get("command", "")),
+        ("Date", run.get("date", "")),
+        ("Versions", versions),
+    ]
     facts.append(
-        ("Processor", f"{run.get('processor', '')}, {numbers.counted(int(run.get('cores') or 0), 'core')}, {run.get('system', '')}")
+        (
+            "Processor",
+            f"{run.get('processor', '')}, {numbers.counted(int(run.get('cores') or 0), 'core')}, {run.get('system', '')}",
+        )
     )
     if not cells.empty:
         facts += [
@@ -64,7 +71,10 @@ def run_facts(run: dict[str, Any], cells: pd.DataFrame) -> list[tuple[str, str]]
             ),
             ("Seeds", listed(cells["seed"])),
             ("Threads per network", listed(cells["threads"])),
-            ("Training time", f"{numbers.duration(float(cells['seconds'].sum()))}, summed over the networks"),
+            (
+                "Training time",
+                f"{numbers.duration(float(cells['seconds'].sum()))}, summed over the networks",
+            ),
         ]
     return [(fact, words) for fact, words in facts if words]
 
@@ -72,7 +82,11 @@ def run_facts(run: dict[str, Any], cells: pd.DataFrame) -> list[tuple[str, str]]
 def listed(values: pd.Series) -> str:
     """Distinct values in order; runs of whole numbers as a range."""
     distinct = sorted(set(values.dropna()))
-    whole = all(float(value).is_integer() for value in distinct) if pd.api.types.is_numeric_dtype(values) else False
+    whole = (
+        all(float(value).is_integer() for value in distinct)
+        if pd.api.types.is_numeric_dtype(values)
+        else False
+    )
     if whole:
         distinct = [int(value) for value in distinct]
         if len(distinct) > 2 and distinct[-1] - distinct[0] == len(distinct) - 1:

@@ -50,9 +50,20 @@ def csv(table: Table) -> str:
 def markdown(table: Table) -> str:
     """Caption, table, note."""
     rule = ["---"] * table.labels + ["---:"] * (len(table.columns) - table.labels)
-    lines = [list(map(escape_markdown, table.columns)), rule, *(list(map(escape_markdown, row)) for row in table.rows)]
+    lines = [
+        list(map(escape_markdown, table.columns)),
+        rule,
+        *(list(map(escape_markdown, row)) for row in table.rows),
+    ]
     body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return "\n\n".join(part for part in (escape_markdown(table.caption), body, escape_markdown(table.note)) if part) + "\n"
+    return (
+        "\n\n".join(
+            part
+            for part in (escape_markdown(table.caption), body, escape_markdown(table.note))
+            if part
+        )
+        + "\n"
+    )
 
 
 def escape_markdown(text: str) -> str:
@@ -78,8 +89,13 @@ def latex(table: Table) -> str:
 
 def latex_heading(columns: tuple[str, ...]) -> str:
     """Long headings are stacked, so that the table is no wider than its numbers."""
-    stacks = [r" \\ ".join(map(escape_latex, textwrap.wrap(column, HEADING_WIDTH))) for column in columns]
-    return " & ".join(rf"\shortstack[r]{{{stack}}}" if r"\\" in stack else stack for stack in stacks) + r" \\"
+    stacks = [
+        r" \\ ".join(map(escape_latex, textwrap.wrap(column, HEADING_WIDTH))) for column in columns
+    ]
+    return (
+        " & ".join(rf"\shortstack[r]{{{stack}}}" if r"\\" in stack else stack for stack in stacks)
+        + r" \\"
+    )
 
 
 def latex_row(row: tuple[str, ...]) -> str:

@@ -7,7 +7,17 @@ from itertools import pairwise
 
 import pandas as pd
 
-from eamp.paper.comparison import PAPER_READING, READINGS, TEST_READING, TOLERANCE, deepest, paired, sorted_by, summarised, title
+from eamp.paper.comparison import (
+    PAPER_READING,
+    READINGS,
+    TEST_READING,
+    TOLERANCE,
+    deepest,
+    paired,
+    sorted_by,
+    summarised,
+    title,
+)
 from eamp.report import number_format as numbers
 
 MARK = "†"
@@ -37,7 +47,11 @@ class Table:
 
     def grouped(self) -> list[list[tuple[str, ...]]]:
         """The rows in blocks of one first word."""
-        breaks = [0, *(at for at in range(1, len(self.rows)) if self.rows[at][0] != self.rows[at - 1][0]), len(self.rows)]
+        breaks = [
+            0,
+            *(at for at in range(1, len(self.rows)) if self.rows[at][0] != self.rows[at - 1][0]),
+            len(self.rows),
+        ]
         return [list(self.rows[start:end]) for start, end in pairwise(breaks) if start < end]
 
 
@@ -46,7 +60,13 @@ def table_1(cells: pd.DataFrame) -> Table:
     summary = main_rows(summarised(cells))
     rows = tuple((title(row["data"]), *compared_row(row)) for row in summary.to_dict("records"))
     return Table(
-        "table_1", table_1_caption(summary), ("dataset", *COMPARED), rows, summary.drop(columns="variant"), 3, table_1_note(summary)
+        "table_1",
+        table_1_caption(summary),
+        ("dataset", *COMPARED),
+        rows,
+        summary.drop(columns="variant"),
+        3,
+        table_1_note(summary),
     )
 
 
@@ -54,7 +74,16 @@ def table_1_by_dataset(cells: pd.DataFrame) -> list[Table]:
     """The same, a table per dataset."""
     summary = main_rows(summarised(cells))
     return [
-        Table("table_1", title(data), COMPARED, tuple(compared_row(row) for row in part.to_dict("records")), part, 2, "", data)
+        Table(
+            "table_1",
+            title(data),
+            COMPARED,
+            tuple(compared_row(row) for row in part.to_dict("records")),
+            part,
+            2,
+            "",
+            data,
+        )
         for data, part in summary.groupby("data", sort=False)
     ]
 
@@ -90,9 +119,13 @@ def table_1_note(summary: pd.DataFrame) -> str:
     parts = []
     if seeds:
         several = "; mean ± sample standard deviation" if seeds[-1] > 1 else ""
-        parts.append(f"{' or '.join(numbers.counted(int(n), 'seed') for n in seeds)} per cell{several}.")
+        parts.append(
+            f"{' or '.join(numbers.counted(int(n), 'seed') for n in seeds)} per cell{several}."
+        )
     if summary["far"].any():
-        parts.append(f"{MARK} further than {numbers.accuracy(TOLERANCE, 2)} from the paper's number.")
+        parts.append(
+            f"{MARK} further than {numbers.accuracy(TOLERANCE, 2)} from the paper's number."
+        )
     return " ".join(parts)
 
 
@@ -109,18 +142,32 @@ def variants(cells: pd.DataFrame) -> Table | None:
             cell += [
                 numbers.accuracy(row[f"{reading}_parent"]),
                 numbers.accuracy(row[reading]),
-                numbers.change_with_deviation(row[f"{reading}_change"], row[f"{reading}_change_deviation"]),
+                numbers.change_with_deviation(
+                    row[f"{reading}_change"], row[f"{reading}_change_deviation"]
+                ),
             ]
         rows.append(tuple(cell))
     columns = (
         "variant",
         "dataset",
         "depth",
-        *(f"{which}: {words}" for words in READINGS.values() for which in ("base", "variant", "change")),
+        *(
+            f"{which}: {words}"
+            for words in READINGS.values()
+            for which in ("base", "variant", "change")
+        ),
     )
     seeds = " or ".join(numbers.counted(int(n), "seed") for n in sorted(set(changes["seeds"])))
     note = f"Base: the model before the comma. Changes are paired seed by seed ({seeds}; ± sample standard deviation of the differences)."
-    return Table("variants", "What the paper's shortcuts cost: each variant beside its base.", columns, tuple(rows), changes, 3, note)
+    return Table(
+        "variants",
+        "What the paper's shortcuts cost: each variant beside its base.",
+        columns,
+        tuple(rows),
+        changes,
+        3,
+        note,
+    )
 
 
 def figure_2(depth_energies: pd.DataFrame) -> Table | None:
@@ -128,11 +175,24 @@ def figure_2(depth_energies: pd.DataFrame) -> Table | None:
     if depth_energies.empty:
         return None
     order = list(dict.fromkeys(depth_energies["network"]))
-    wide = depth_energies.pivot_table(index="network", columns="depth", values="energy", aggfunc="mean").loc[order]
-    rows = tuple((str(network), *map(numbers.energy, row)) for network, row in zip(wide.index, wide.to_numpy().tolist(), strict=True))
+    wide = depth_energies.pivot_table(
+        index="network", columns="depth", values="energy", aggfunc="mean"
+    ).loc[order]
+    rows = tuple(
+        (str(network), *map(numbers.energy, row))
+        for network, row in zip(wide.index, wide.to_numpy().tolist(), strict=True)
+    )
     seeds = numbers.counted(depth_energies["seed"].nunique(), "seed")
     caption = f"Mean Dirichlet energy of untrained networks on the 10 × 10 grid, by number of layers; mean over {seeds}."
-    return Table("figure_2", caption, ("network", *map(str, wide.columns)), rows, depth_energies, 1, "0 means exactly 0.")
+    return Table(
+        "figure_2",
+        caption,
+        ("network", *map(str, wide.columns)),
+        rows,
+        depth_energies,
+        1,
+        "0 means exactly 0.",
+    )
 
 
 def figure_3(layer_energies: pd.DataFrame) -> Table | None:
@@ -150,10 +210,24 @@ def figure_3(layer_energies: pd.DataFrame) -> Table | None:
         )
         for row in curves.to_dict("records")
     )
-    columns = ("dataset", "model", "depth", "first layer", "lowest", "median of the middle third", "last layer", "layer of the lowest")
+    columns = (
+        "dataset",
+        "model",
+        "depth",
+        "first layer",
+        "lowest",
+        "median of the middle third",
+        "last layer",
+        "layer of the lowest",
+    )
     seeds = numbers.counted(layer_energies["seed"].nunique(), "seed")
     return Table(
-        "figure_3", f"Energy after the layers of the deepest trained networks; mean over {seeds}.", columns, rows, layer_energies, 3
+        "figure_3",
+        f"Energy after the layers of the deepest trained networks; mean over {seeds}.",
+        columns,
+        rows,
+        layer_energies,
+        3,
     )
 
 
@@ -164,8 +238,21 @@ def u_curves(layer_energies: pd.DataFrame) -> pd.DataFrame:
         curve = part.groupby("layer")["energy"].mean().sort_index()
         third = len(curve) // 3
         middle = curve.iloc[third : len(curve) - third]
-        row = {"data": data, "name": name, "depth": depth, "first": curve.iloc[0], "last": curve.iloc[-1], "middle": middle.median()}
-        rows.append(row | {"lowest": curve.min(), "lowest_layer": curve.idxmin() if curve.notna().any() else numbers.NOTHING})
+        row = {
+            "data": data,
+            "name": name,
+            "depth": depth,
+            "first": curve.iloc[0],
+            "last": curve.iloc[-1],
+            "middle": middle.median(),
+        }
+        rows.append(
+            row
+            | {
+                "lowest": curve.min(),
+                "lowest_layer": curve.idxmin() if curve.notna().any() else numbers.NOTHING,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -173,8 +260,9 @@ def thresholds(found: pd.DataFrame) -> Table | None:
     """λ's threshold by graph and width."""
     if found.empty:
         return None
-    rows = tuple((r["graph"], str(r["width"]), f"{r['measured']:.2f}", f"{r['predicted']:.2f}") for r in found.to_dict("records"))
-    caption = (
-        "λ above which an untrained ReLU GCN of 100 layers keeps its energy (T = 1): measured, and predicted from the graph's spectrum."
+    rows = tuple(
+        (r["graph"], str(r["width"]), f"{r['measured']:.2f}", f"{r['predicted']:.2f}")
+        for r in found.to_dict("records")
     )
+    caption = "λ above which an untrained ReLU GCN of 100 layers keeps its energy (T = 1): measured, and predicted from the graph's spectrum."
     return Table("thresholds", caption, ("graph", "width", "measured", "predicted"), rows, found, 1)

@@ -7,15 +7,33 @@ from typing import Any
 FONT = "Inter, Roboto, 'Segoe UI', system-ui, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 
 INKS = {
-    "light": {"ink": "#1c2430", "soft": "#5b6675", "grid": "#e6e9ee", "axis": "#b4bcc8", "paper": "#ffffff"},
-    "dark": {"ink": "#e8ecf2", "soft": "#9aa6b6", "grid": "#28303b", "axis": "#4b5665", "paper": "#151a21"},
+    "light": {
+        "ink": "#1c2430",
+        "soft": "#5b6675",
+        "grid": "#e6e9ee",
+        "axis": "#b4bcc8",
+        "paper": "#ffffff",
+    },
+    "dark": {
+        "ink": "#e8ecf2",
+        "soft": "#9aa6b6",
+        "grid": "#28303b",
+        "axis": "#4b5665",
+        "paper": "#151a21",
+    },
 }
 
 
 def config(mode: str, *, for_page: bool) -> dict[str, Any]:
     """Vega-Lite's configuration; on the page the chart has the page's own background."""
     ink = INKS[mode]
-    text = {"labelFont": FONT, "titleFont": FONT, "labelColor": ink["soft"], "titleColor": ink["soft"], "labelFontSize": 11}
+    text = {
+        "labelFont": FONT,
+        "titleFont": FONT,
+        "labelColor": ink["soft"],
+        "titleColor": ink["soft"],
+        "labelFontSize": 11,
+    }
     return {
         "background": "transparent" if for_page else ink["paper"],
         "font": FONT,
@@ -31,7 +49,14 @@ def config(mode: str, *, for_page: bool) -> dict[str, Any]:
             "domain": False,
             "ticks": False,
         },
-        "axisX": {"grid": False, "domain": True, "domainColor": ink["axis"], "ticks": True, "tickColor": ink["axis"], "tickSize": 4},
+        "axisX": {
+            "grid": False,
+            "domain": True,
+            "domainColor": ink["axis"],
+            "ticks": True,
+            "tickColor": ink["axis"],
+            "tickSize": 4,
+        },
         "header": {**text, "labelFontSize": 13, "labelFontWeight": 600, "labelColor": ink["ink"]},
         "title": {
             "font": FONT,
@@ -45,7 +70,9 @@ def config(mode: str, *, for_page: bool) -> dict[str, Any]:
             "anchor": "start",
             "offset": 12,
         },
-        "legend": {"disable": True},  # keys are drawn by hand: with dashes and shapes together, and never cut short
+        "legend": {
+            "disable": True
+        },  # keys are drawn by hand: with dashes and shapes together, and never cut short
         "text": {"font": FONT, "fontSize": 11.5},
     }
 

@@ -62,20 +62,35 @@ class ClusterLoader(DataLoader[Data]):
     """
 
     def __init__(
-        self, data: Data, clusters: int | Tensor, batch_size: int = 1, *, hops: int = 1, shuffle: bool = True, **options: Any
+        self,
+        data: Data,
+        clusters: int | Tensor,
+        batch_size: int = 1,
+        *,
+        hops: int = 1,
+        shuffle: bool = True,
+        **options: Any,
     ) -> None:
         if hops < 1:
-            raise ValueError(f"hops must be at least 1, or the core would lack neighbours, but is {hops}.")
+            raise ValueError(
+                f"hops must be at least 1, or the core would lack neighbours, but is {hops}."
+            )
         self.data, self.graph, self.hops = data, Graph(data), hops
         if self.graph.batch is not None:
-            raise GraphError("clusters are cut out of one large graph, but this is a batch of graphs: load some graphs at a time.")
+            raise GraphError(
+                "clusters are cut out of one large graph, but this is a batch of graphs: load some graphs at a time."
+            )
         self.cluster = metis(self.graph, clusters) if isinstance(clusters, int) else clusters
         if self.cluster.shape != (self.graph.num_nodes,) or self.cluster.is_floating_point():
             found = f"{list(self.cluster.shape)} of {self.cluster.dtype}"
-            raise GraphError(f"clusters must hold one integer per node, shape [{self.graph.num_nodes}]; got {found}.")
+            raise GraphError(
+                f"clusters must hold one integer per node, shape [{self.graph.num_nodes}]; got {found}."
+            )
         self.cluster = self.cluster.to(self.graph.device)
         names = self.cluster.unique().tolist()  # METIS may leave some empty
-        super().__init__(names, batch_size=batch_size, shuffle=shuffle, collate_fn=self.join, **options)
+        super().__init__(
+            names, batch_size=batch_size, shuffle=shuffle, collate_fn=self.join, **options
+        )
 
     def join(self, clusters: list[int]) -> Data:
         """The batch of some clusters."""

@@ -45,7 +45,11 @@ def cut(graph: Graph, part: Tensor) -> Cut:
     across = here != there
     # A node is in the halo of a part once, however many of its edges lead there.
     pairs = torch.unique(here[across] * graph.num_nodes + graph.csr.col[across].long())
-    return Cut(part.bincount(minlength=parts), (pairs // graph.num_nodes).bincount(minlength=parts), int(across.sum()) // 2)
+    return Cut(
+        part.bincount(minlength=parts),
+        (pairs // graph.num_nodes).bincount(minlength=parts),
+        int(across.sum()) // 2,
+    )
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,14 @@ class Layer:
     @property
     def backward(self) -> int:
         """Columns in the backward pass."""
-        return (0 if self.first else self.width) + (self.width + 1 if self.entropy and not self.detach else 0)
+        return (0 if self.first else self.width) + (
+            self.width + 1 if self.entropy and not self.detach else 0
+        )
 
 
-def step_bytes(rows: int, layers: list[Layer], parameters: int, parts: int, bytes_per_number: int = 4) -> tuple[int, int]:
+def step_bytes(
+    rows: int, layers: list[Layer], parameters: int, parts: int, bytes_per_number: int = 4
+) -> tuple[int, int]:
     """Bytes that one step of training sends: at the halos, and for the gradients of the parameters.
 
     Args:
@@ -93,4 +101,6 @@ def step_bytes(rows: int, layers: list[Layer], parameters: int, parts: int, byte
         (1080000, 0)
     """
     columns = sum(layer.forward + layer.backward for layer in layers)
-    return rows * columns * bytes_per_number, 2 * (parts - 1) * parameters * bytes_per_number // max(parts, 1)
+    return rows * columns * bytes_per_number, 2 * (
+        parts - 1
+    ) * parameters * bytes_per_number // max(parts, 1)

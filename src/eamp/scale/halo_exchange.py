@@ -86,7 +86,9 @@ class Fetch(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, wire: Wire) -> Tensor:
         """``[n, ...]`` to ``[h, ...]``."""
         ctx.wire, ctx.core = wire, x.size(0)
-        return wire.transport(x.index_select(0, wire.routes.rows), wire.routes.sent, wire.routes.received)
+        return wire.transport(
+            x.index_select(0, wire.routes.rows), wire.routes.sent, wire.routes.received
+        )
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:

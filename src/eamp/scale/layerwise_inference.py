@@ -76,7 +76,13 @@ def in_blocks(layer: MessagePassing, edges_per_block: int) -> Iterator[None]:
     names = ("propagate", "edge_updater")
     before = {name: vars(layer)[name] for name in names if name in vars(layer)}
     for name in names:
-        setattr(layer, name, Blockwise(layer, getattr(layer, name), edges_per_block, per_edge=name == "edge_updater"))
+        setattr(
+            layer,
+            name,
+            Blockwise(
+                layer, getattr(layer, name), edges_per_block, per_edge=name == "edge_updater"
+            ),
+        )
     try:
         yield
     finally:
@@ -103,11 +109,26 @@ class Blockwise:
         per_edge: whether it returns rows for edges rather than for nodes.
     """
 
-    def __init__(self, layer: MessagePassing, function: Callable[..., Any], edges_per_block: int, per_edge: bool) -> None:
-        self.layer, self.function, self.edges_per_block, self.per_edge = layer, function, edges_per_block, per_edge
-        self.receiver = 1 if layer.flow == "source_to_target" else 0  # which row of edge_index the messages go to
+    def __init__(
+        self,
+        layer: MessagePassing,
+        function: Callable[..., Any],
+        edges_per_block: int,
+        per_edge: bool,
+    ) -> None:
+        self.layer, self.function, self.edges_per_block, self.per_edge = (
+            layer,
+            function,
+            edges_per_block,
+            per_edge,
+        )
+        self.receiver = (
+            1 if layer.flow == "source_to_target" else 0
+        )  # which row of edge_index the messages go to
         names = set(layer._edge_user_args if per_edge else layer._user_args)
-        self.of_nodes = {name[:-2] for name in names if name.endswith(("_i", "_j"))}  # PyG looks these up at the ends of an edge
+        self.of_nodes = {
+            name[:-2] for name in names if name.endswith(("_i", "_j"))
+        }  # PyG looks these up at the ends of an edge
         update = [] if per_edge else parameters(layer, "update")
         self.per_node = self.of_nodes | set(update)
         # A layer that reads more while or after it sums may mean rows of nodes by that, and PyG's code for layers that send the other way
@@ -116,9 +137,16 @@ class Blockwise:
         reads = set(layer.inspector.get_param_names("edge_update" if per_edge else "message"))
         by_number = bool(reads & {"edge_index", "edge_index_i", "edge_index_j"})
         self.looks_up = "index" in reads  # which may only be for a softmax over a node's edges
-        self.all_rows = by_number or bool(update) or (not per_edge and bool(parameters(layer, "aggregate"))) or self.receiver == 0
+        self.all_rows = (
+            by_number
+            or bool(update)
+            or (not per_edge and bool(parameters(layer, "aggregate")))
+            or self.receiver == 0
+        )
 
-    def __call__(self, edge_index: Any, size: tuple[int | None, int | None] | None = None, **given: Any) -> Any:
+    def __call__(
+        self, edge_index: Any, size: tuple[int | None, int | None] | None = None, **given: Any
+    ) -> Any:
         """What the layer's own function returns for all edges at once."""
         if is_sparse(edge_index) or edge_index.size(1) <= self.edges_per_block:
             return self.function(edge_index, size=size, **given)
@@ -134,35 +162,62 @@ class Blockwise:
             if self.per_edge:
                 out = put(out, rows, 0, total, block.edges)
             else:
-                rows = rows.narrow(self.layer.node_dim, block.start, block.stop - block.start) if all_rows else rows
+                rows = (
+                    rows.narrow(self.layer.node_dim, block.start, block.stop - block.start)
+                    if all_rows
+                    else rows
+                )
                 out = put(out, rows, self.layer.node_dim, nodes, slice(block.start, block.stop))
         return out
 
-    def of_block(self, block: Block, edge_index: Tensor, sizes: list[int], given: dict[str, Any], all_rows: bool) -> Any:
+    def of_block(
+        self,
+        block: Block,
+        edge_index: Tensor,
+        sizes: list[int],
+        given: dict[str, Any],
+        all_rows: bool,
+    ) -> Any:
         """What the layer's own function returns for the edges of one block."""
         edges, sizes = edge_index[:, block.edges], list(sizes)
-        given = {name: self.rows_of_edges(name, value, block, edge_index.size(1)) for name, value in given.items()}
+        given = {
+            name: self.rows_of_edges(name, value, block, edge_index.size(1))
+            for name, value in given.items()
+        }
         if not all_rows:
             edges = edges.clone()
             edges[self.receiver] -= block.start
             sizes[self.receiver] = block.stop - block.start
-            given |= {name: self.ends(given[name], block) for name in self.of_nodes if name in given}
+            given |= {
+                name: self.ends(given[name], block) for name in self.of_nodes if name in given
+            }
         return self.function(edges, size=tuple(sizes), **given)
 
     def rows_of_edges(self, name: str, value: Any, block: Block, total: int) -> Any:
-        is_per_edge = isinstance(value, Tensor) and name not in self.per_node and value.dim() > 0 and value.size(0) == total
+        is_per_edge = (
+            isinstance(value, Tensor)
+            and name not in self.per_node
+            and value.dim() > 0
+            and value.size(0) == total
+        )
         return value[block.edges] if is_per_edge else value
 
     def has_rows_of_nodes(self, given: dict[str, Any], sizes: list[int]) -> bool:
         """Whether there is something beside features of an edge's ends that has a row for every receiving node."""
-        others = (value for name, value in given.items() if name not in self.of_nodes and isinstance(value, Tensor) and value.dim() > 0)
+        others = (
+            value
+            for name, value in given.items()
+            if name not in self.of_nodes and isinstance(value, Tensor) and value.dim() > 0
+        )
         return any(value.size(0) == sizes[self.receiver] for value in others)
 
     def ends(self, value: Any, block: Block) -> Any:
         """Features of the sending nodes and of the block's, as a layer between two sets of nodes takes them."""
         pair = list(value) if isinstance(value, tuple | list) else [value, value]
         if isinstance(pair[self.receiver], Tensor):
-            pair[self.receiver] = pair[self.receiver].narrow(self.layer.node_dim, block.start, block.stop - block.start)
+            pair[self.receiver] = pair[self.receiver].narrow(
+                self.layer.node_dim, block.start, block.stop - block.start
+            )
         return tuple(pair) if any(isinstance(end, Tensor) for end in pair) else value
 
     def sizes(self, size: tuple[int | None, int | None] | None, given: dict[str, Any]) -> list[int]:
@@ -173,7 +228,9 @@ class Blockwise:
             for end in (0, 1):
                 if found[end] is None and isinstance(pair[end], Tensor):
                     found[end] = pair[end].size(self.layer.node_dim)
-        return [count if count is not None else found[1 - end] or 0 for end, count in enumerate(found)]
+        return [
+            count if count is not None else found[1 - end] or 0 for end, count in enumerate(found)
+        ]
 
 
 def parameters(layer: MessagePassing, function: str) -> list[str]:
@@ -197,7 +254,10 @@ def blocks(receiver: Tensor, nodes: int, edges_per_block: int) -> Iterator[Block
 def put(out: Any, rows: Any, dim: int, total: int, at: Tensor | slice) -> Any:
     """``rows`` (or several tensors of rows) at their places along ``dim`` of ``out``, which is made before the first are put into it."""
     if not isinstance(rows, Tensor):
-        return tuple(put(None if out is None else out[k], part, dim, total, at) for k, part in enumerate(rows))
+        return tuple(
+            put(None if out is None else out[k], part, dim, total, at)
+            for k, part in enumerate(rows)
+        )
     if out is None:
         shape = list(rows.shape)
         shape[dim] = total

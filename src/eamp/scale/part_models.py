@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from torch.nn import ELU, GELU, Dropout, Identity, LayerNorm, LeakyReLU, Linear, Module, ModuleList, ReLU, Sequential, Tanh
+from torch.nn import (
+    ELU,
+    GELU,
+    Dropout,
+    Identity,
+    LayerNorm,
+    LeakyReLU,
+    Linear,
+    Module,
+    ModuleList,
+    ReLU,
+    Sequential,
+    Tanh,
+)
 from torch_geometric.nn import MLP, DeepGCNLayer, PairNorm
 from torch_geometric.nn.dense.linear import Linear as LazyLinear
 
@@ -18,8 +31,34 @@ from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.step.weight import SCHEDULES, Weight
 from eamp.ops.part import not_for_parts
 
-ROW_BY_ROW = (Linear, LazyLinear, LayerNorm, ReLU, ELU, GELU, LeakyReLU, Tanh, Dropout, Identity, Sequential, ModuleList, MLP)
-OURS = (GCN, GCNConv, ResidualUpdate, GCNII, GCNIIConv, LinearPropagation, PropagationStep, G2, ResidualGCN, DeepGCN, DeepConv)
+ROW_BY_ROW = (
+    Linear,
+    LazyLinear,
+    LayerNorm,
+    ReLU,
+    ELU,
+    GELU,
+    LeakyReLU,
+    Tanh,
+    Dropout,
+    Identity,
+    Sequential,
+    ModuleList,
+    MLP,
+)
+OURS = (
+    GCN,
+    GCNConv,
+    ResidualUpdate,
+    GCNII,
+    GCNIIConv,
+    LinearPropagation,
+    PropagationStep,
+    G2,
+    ResidualGCN,
+    DeepGCN,
+    DeepConv,
+)
 KNOWN = {*ROW_BY_ROW, *OURS, DeepGCNLayer, PairNormGCN, EntropyAware}
 
 
@@ -35,9 +74,15 @@ def check_model(model: Module) -> None:
     """
     if callable(getattr(model, "auxiliary_loss", None)):
         raise not_for_parts(f"the auxiliary loss of {type(model).__name__}")
-    inside_pair_norm = {id(module.norm) for module in model.modules() if isinstance(module, PairNormGCN)}
+    inside_pair_norm = {
+        id(module.norm) for module in model.modules() if isinstance(module, PairNormGCN)
+    }
     for name, module in model.named_modules():
-        known = type(module) in KNOWN or id(module) in inside_pair_norm or getattr(module, "runs_on_parts", False)
+        known = (
+            type(module) in KNOWN
+            or id(module) in inside_pair_norm
+            or getattr(module, "runs_on_parts", False)
+        )
         if not known or (isinstance(module, PairNorm) and id(module) not in inside_pair_norm):
             raise not_for_parts(f"{name or 'the model'}, a {type(module).__name__},")
         if isinstance(module, EntropyAware):
@@ -53,4 +98,6 @@ def known_weight(weight: Weight) -> bool:
     """Whether a weight is a number, or one of our schedules of such weights, or says that it runs on parts."""
     if not callable(weight) or getattr(weight, "runs_on_parts", False):
         return True
-    return type(weight) in SCHEDULES.values() and all(known_weight(inner) for inner in vars(weight).values())
+    return type(weight) in SCHEDULES.values() and all(
+        known_weight(inner) for inner in vars(weight).values()
+    )

@@ -30,13 +30,19 @@ def metis(graph: Graph, parts: int, seed: int = 0) -> Tensor:
     """
     if parts < 1:
         raise GraphError(f"a graph is cut into 1 part or more, but parts is {parts}.")
-    if parts == 1 or parts >= graph.num_nodes or graph.num_edges == 0:  # any parts of equal size will do
+    if (
+        parts == 1 or parts >= graph.num_nodes or graph.num_edges == 0
+    ):  # any parts of equal size will do
         return torch.arange(graph.num_nodes) * parts // max(graph.num_nodes, 1)
     import pymetis  # loads only where a graph is cut
 
     whole = pymetis.zero_copy_dtype()
     if graph.csr.col.numel() > np.iinfo(whole).max:
-        raise GraphError(f"this build of METIS counts to {np.iinfo(whole).max}, but the graph has {graph.csr.col.numel()} entries.")
+        raise GraphError(
+            f"this build of METIS counts to {np.iinfo(whole).max}, but the graph has {graph.csr.col.numel()} entries."
+        )
     rowptr, col = (part.cpu().numpy().astype(whole) for part in (graph.csr.rowptr, graph.csr.col))
-    found = pymetis.part_graph(parts, pymetis.CSRAdjacency(rowptr, col), options=pymetis.Options(seed=seed))
+    found = pymetis.part_graph(
+        parts, pymetis.CSRAdjacency(rowptr, col), options=pymetis.Options(seed=seed)
+    )
     return torch.as_tensor(np.asarray(found.vertex_part, dtype=np.int64))

@@ -40,13 +40,17 @@ class GraphPart(Graph):
         """Parts are made where they are used: move the whole graph before it is cut."""
         if torch.device(device) == self.device:
             return self
-        raise GraphError(f"a part of a graph stays on {self.device}; cut the graph after moving it to {device}.")
+        raise GraphError(
+            f"a part of a graph stays on {self.device}; cut the graph after moving it to {device}."
+        )
 
     def __repr__(self) -> str:
         return f"GraphPart(num_nodes={self.num_nodes} of {self.csr.num_nodes}, num_edges={self.num_edges}, halo_size={self.halo_size})"
 
 
-def take_part(graph: Graph, part: Tensor, rank: int, parts: int, group: dist.ProcessGroup | None = None) -> GraphPart:
+def take_part(
+    graph: Graph, part: Tensor, rank: int, parts: int, group: dist.ProcessGroup | None = None
+) -> GraphPart:
     """The part of process ``rank``, where ``part`` ``[n]`` tells every node's process. Needs no talk between the processes.
 
     Args:
@@ -82,9 +86,23 @@ def take_part(graph: Graph, part: Tensor, rank: int, parts: int, group: dist.Pro
     )
 
     # Edges between core and halo are in the core's rows once; their other direction makes the graph of both symmetric.
-    edges = torch.stack([torch.cat([place[row], place[col[away]]]), torch.cat([place[col], place[row[away]]])])
-    local = build_csr(edges, None if weight is None else torch.cat([weight, weight[away]]), core.numel() + halo.numel(), symmetrize=False)
-    csr = PartCSR.make(local, graph.csr.degree[core], graph.csr.rsqrt_degree[core], Wire(routes, group), core, graph.num_nodes)
+    edges = torch.stack(
+        [torch.cat([place[row], place[col[away]]]), torch.cat([place[col], place[row[away]]])]
+    )
+    local = build_csr(
+        edges,
+        None if weight is None else torch.cat([weight, weight[away]]),
+        core.numel() + halo.numel(),
+        symmetrize=False,
+    )
+    csr = PartCSR.make(
+        local,
+        graph.csr.degree[core],
+        graph.csr.rsqrt_degree[core],
+        Wire(routes, group),
+        core,
+        graph.num_nodes,
+    )
     made: GraphPart = object.__new__(GraphPart)
     made._fill(csr, core.numel(), None, 1)
     return made
@@ -92,11 +110,19 @@ def take_part(graph: Graph, part: Tensor, rank: int, parts: int, group: dist.Pro
 
 def check_parts(graph: Graph, part: Tensor, parts: int) -> None:
     if graph.batch is not None:
-        raise GraphError("a batch of graphs is not cut into parts: give every process graphs of its own.")
+        raise GraphError(
+            "a batch of graphs is not cut into parts: give every process graphs of its own."
+        )
     if part.shape != (graph.num_nodes,) or part.is_floating_point():
-        raise GraphError(f"part must hold one integer per node, shape [{graph.num_nodes}]; got {list(part.shape)} of {part.dtype}.")
+        raise GraphError(
+            f"part must hold one integer per node, shape [{graph.num_nodes}]; got {list(part.shape)} of {part.dtype}."
+        )
     if part.numel() and (int(part.min()) < 0 or int(part.max()) >= parts):
-        raise GraphError(f"parts are numbered 0 to {parts - 1}, but range from {int(part.min())} to {int(part.max())}.")
+        raise GraphError(
+            f"parts are numbered 0 to {parts - 1}, but range from {int(part.min())} to {int(part.max())}."
+        )
     empty = (part.bincount(minlength=parts) == 0).nonzero().squeeze(1).tolist()
     if empty:
-        raise GraphError(f"{len(empty)} of {parts} parts have no node, the first is {empty[0]}; use fewer processes.")
+        raise GraphError(
+            f"{len(empty)} of {parts} parts have no node, the first is {empty[0]}; use fewer processes."
+        )

@@ -31,7 +31,9 @@ class Alone:
 
     leads = True  # writes files and speaks to the user
 
-    def share(self, model: Module, x: Tensor, data: Data, graph: Graph) -> tuple[Tensor, Data, Graph]:
+    def share(
+        self, model: Module, x: Tensor, data: Data, graph: Graph
+    ) -> tuple[Tensor, Data, Graph]:
         """The features, the labels and masks, and the graph that this process trains on."""
         return x, data, graph
 
@@ -39,7 +41,9 @@ class Alone:
         """Whether it holds on every process."""
         return value
 
-    def cross_entropy(self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    def cross_entropy(
+        self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0
+    ) -> Tensor:
         """This process' share of the loss: the shares of all add up to it."""
         return F.cross_entropy(logits, labels, reduction=reduction, label_smoothing=label_smoothing)
 
@@ -70,11 +74,17 @@ class Peers(Alone):
         group: of processes; the default one when left out.
     """
 
-    def __init__(self, partition: Callable[[Graph, int], Tensor] = metis, group: dist.ProcessGroup | None = None) -> None:
+    def __init__(
+        self,
+        partition: Callable[[Graph, int], Tensor] = metis,
+        group: dist.ProcessGroup | None = None,
+    ) -> None:
         self.partition, self.group = partition, group
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
         self.leads = self.rank == 0
-        self.device = torch.device("cuda" if dist.get_backend(group) == "nccl" else "cpu")  # NCCL moves nothing else
+        self.device = torch.device(
+            "cuda" if dist.get_backend(group) == "nccl" else "cpu"
+        )  # NCCL moves nothing else
         self._places = ExitStack()  # what dropout knows of this process' rows
 
     def __enter__(self) -> Peers:
@@ -83,17 +93,25 @@ class Peers(Alone):
     def __exit__(self, *failure: object) -> None:
         self._places.close()
 
-    def share(self, model: Module, x: Tensor, data: Data, graph: Graph) -> tuple[Tensor, Data, Graph]:
+    def share(
+        self, model: Module, x: Tensor, data: Data, graph: Graph
+    ) -> tuple[Tensor, Data, Graph]:
         """The rows and the part of this process. From here on the models are the same, too, and dropout is that of the whole graph."""
         from eamp.scale.part_models import check_model  # which knows all models
 
         check_model(model)
-        part = self.partition(graph, self.size) if self.leads else torch.empty(graph.num_nodes, dtype=torch.long)
+        part = (
+            self.partition(graph, self.size)
+            if self.leads
+            else torch.empty(graph.num_nodes, dtype=torch.long)
+        )
         for tensor in (part, *model.state_dict().values()):
             self._take_from_leader(tensor)
         own = take_part(graph, part, self.rank, self.size, self.group)
         nodes = own.csr.nodes
-        labels = Data(**{name: data[name][nodes] for name in ("y", "train_mask", "val_mask", "test_mask")})
+        labels = Data(
+            **{name: data[name][nodes] for name in ("y", "train_mask", "val_mask", "test_mask")}
+        )
         entries = None if x.layout == torch.strided else x.crow_indices()[nodes].long()
         self._places.close()
         self._places.enter_context(placed(Places(nodes, entries)))
@@ -103,16 +121,24 @@ class Peers(Alone):
         """Whether it holds on every process."""
         return self._sum(torch.tensor(0.0 if value else 1.0, dtype=torch.float64)).item() == 0
 
-    def cross_entropy(self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    def cross_entropy(
+        self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0
+    ) -> Tensor:
         """This process' share of the loss, which may be 0 for want of labels."""
         share = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=label_smoothing)
         if reduction == "sum":
             return share
-        return share / self._sum(torch.tensor(labels.numel(), dtype=torch.float64, device=labels.device)).to(share.dtype)
+        return share / self._sum(
+            torch.tensor(labels.numel(), dtype=torch.float64, device=labels.device)
+        ).to(share.dtype)
 
     def mean(self, correct: Tensor) -> float:
         """The mean over all processes' values."""
-        right, count = self._sum(torch.stack([correct.double().sum(), torch.full_like(correct.double().sum(), correct.numel())])).float()
+        right, count = self._sum(
+            torch.stack(
+                [correct.double().sum(), torch.full_like(correct.double().sum(), correct.numel())]
+            )
+        ).float()
         return (right / count).item()
 
     def total(self, share: Tensor) -> float:
@@ -121,11 +147,17 @@ class Peers(Alone):
 
     def add_gradients(self, model: Module) -> None:
         """Add up all processes' gradients, in one message for each type of number."""
-        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-        for dtype in {gradient.dtype: None for gradient in gradients}:  # in the order of the parameters, the same on all
+        gradients = [
+            parameter.grad for parameter in model.parameters() if parameter.grad is not None
+        ]
+        for dtype in {
+            gradient.dtype: None for gradient in gradients
+        }:  # in the order of the parameters, the same on all
             alike = [gradient for gradient in gradients if gradient.dtype == dtype]
             summed = self._sum(torch.cat([gradient.reshape(-1) for gradient in alike]))
-            for gradient, total in zip(alike, summed.split([gradient.numel() for gradient in alike]), strict=True):
+            for gradient, total in zip(
+                alike, summed.split([gradient.numel() for gradient in alike]), strict=True
+            ):
                 gradient.copy_(total.view_as(gradient))
 
     @contextmanager
@@ -136,7 +168,11 @@ class Peers(Alone):
         if size == 0:
             yield None
             return
-        buffer = torch.frombuffer(bytearray(contents), dtype=torch.uint8) if self.leads else torch.empty(size, dtype=torch.uint8)
+        buffer = (
+            torch.frombuffer(bytearray(contents), dtype=torch.uint8)
+            if self.leads
+            else torch.empty(size, dtype=torch.uint8)
+        )
         self._take_from_leader(buffer)
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder, "checkpoint")
@@ -185,7 +221,9 @@ def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[Al
         raise ValueError(
             f"torchrun started {size} processes, which would all do the same: say --partition metis to cut the graph among them."
         )
-    dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))  # datasets are loaded to the CPU
+    dist.init_process_group(
+        "gloo", timeout=timedelta(seconds=timeout)
+    )  # datasets are loaded to the CPU
     try:
         with Peers(PARTITIONS[partition]) as peers:
             yield peers

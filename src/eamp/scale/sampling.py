@@ -35,7 +35,9 @@ class SampledGraph(Graph):
         """Made where it is used: move the batch and the whole graph first."""
         if torch.device(device) == self.device:
             return self
-        raise GraphError(f"a sampled graph stays on {self.device}; make it of a batch and a graph that are on {device}.")
+        raise GraphError(
+            f"a sampled graph stays on {self.device}; make it of a batch and a graph that are on {device}."
+        )
 
     def __repr__(self) -> str:
         return f"SampledGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
@@ -80,13 +82,21 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
     check_batch(batch, graph)
     nodes, weight = batch.n_id, getattr(batch, "edge_weight", None)
     neighbour, centre = batch.edge_index
-    if bool((loops := neighbour == centre).any()):  # PyG samples them as neighbours, and they are none
-        neighbour, centre, weight = neighbour[~loops], centre[~loops], None if weight is None else weight[~loops]
+    if bool(
+        (loops := neighbour == centre).any()
+    ):  # PyG samples them as neighbours, and they are none
+        neighbour, centre, weight = (
+            neighbour[~loops],
+            centre[~loops],
+            None if weight is None else weight[~loops],
+        )
     count = nodes.numel()
     true = graph.csr.rowptr.diff()[nodes].double()
     if bool((strange := true[centre] == 0).any()):
         node = int(nodes[centre[strange][0]])
-        raise GraphError(f"the batch has neighbours of node {node}, which has none in the whole graph: are they the same graph?")
+        raise GraphError(
+            f"the batch has neighbours of node {node}, which has none in the whole graph: are they the same graph?"
+        )
     share = centre.bincount(minlength=count).double() / true
     scale = (1 / share)[centre] if weight is None else weight.double() / share[centre]
 
@@ -96,7 +106,9 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
     edges = torch.stack([torch.cat([centre, copy]), torch.cat([copy, centre])])
     local = build_csr(edges, torch.cat([scale, scale]), 2 * count, symmetrize=False)
     everyone = torch.arange(count, device=nodes.device)
-    csr = PartCSR.make(local, graph.csr.degree[nodes], graph.csr.rsqrt_degree[nodes], Copies(), everyone, count)
+    csr = PartCSR.make(
+        local, graph.csr.degree[nodes], graph.csr.rsqrt_degree[nodes], Copies(), everyone, count
+    )
     made: SampledGraph = object.__new__(SampledGraph)
     made._fill(csr, count, None, 1)
     object.__setattr__(made, "sampled", batch.edge_index)
@@ -106,10 +118,16 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
 def check_batch(batch: Data, graph: Graph) -> None:
     """A batch that knows where its nodes come from."""
     if graph.batch is not None:
-        raise GraphError("neighbours are sampled from one large graph, but this is a batch of graphs.")
+        raise GraphError(
+            "neighbours are sampled from one large graph, but this is a batch of graphs."
+        )
     if getattr(batch, "n_id", None) is None or getattr(batch, "edge_index", None) is None:
-        raise GraphError("a sampled batch needs edge_index and n_id, its nodes' numbers in the whole graph, as NeighborLoader gives them.")
+        raise GraphError(
+            "a sampled batch needs edge_index and n_id, its nodes' numbers in the whole graph, as NeighborLoader gives them."
+        )
     weighted = getattr(batch, "edge_weight", None) is not None
     if weighted != (graph.edge_weight is not None):
         which = ("the batch", "the whole graph") if weighted else ("the whole graph", "the batch")
-        raise GraphError(f"{which[0]} has edge weights and {which[1]} has none: sample from the Data that the graph is made of.")
+        raise GraphError(
+            f"{which[0]} has edge weights and {which[1]} has none: sample from the Data that the graph is made of."
+        )

@@ -54,9 +54,13 @@ class Protocol:
         known = get_type_hints(Protocol)
         for name in ("select", "reduction", "schedule"):
             if getattr(self, name) not in (choices := get_args(known[name])):
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, but is {getattr(self, name)!r}.")
+                raise ValueError(
+                    f"{name} must be one of {', '.join(map(repr, choices))}, but is {getattr(self, name)!r}."
+                )
         if not isinstance(self.epochs, int) or self.epochs < 1:
-            raise ValueError(f"epochs must be a whole number of at least 1, but is {self.epochs!r}.")
+            raise ValueError(
+                f"epochs must be a whole number of at least 1, but is {self.epochs!r}."
+            )
 
     def with_changes(self, **changes: Any) -> Protocol:
         """The same protocol but for ``changes``."""
@@ -65,9 +69,13 @@ class Protocol:
 
 PROTOCOLS = {
     # As the paper was really run: its number is the highest validation accuracy, and no test node is ever looked at.
-    "paper": Protocol("val_accuracy", epochs=100, learning_rate=1e-3, reduction="sum", schedule="cosine"),
+    "paper": Protocol(
+        "val_accuracy", epochs=100, learning_rate=1e-3, reduction="sum", schedule="cosine"
+    ),
     # Ours, for every claim: test accuracy at the epoch of lowest validation loss.
-    "standard": Protocol("val_loss", epochs=1500, learning_rate=0.01, weight_decay=5e-4, patience=100),
+    "standard": Protocol(
+        "val_loss", epochs=1500, learning_rate=0.01, weight_decay=5e-4, patience=100
+    ),
 }
 
 
@@ -154,21 +162,39 @@ def train(
     """
     peers, data = peers or Alone(), nearer(data)
     x = sparse_features(data.x) if getattr(model, "takes_sparse_features", False) else data.x
-    x, data, graph = peers.share(model, x, data, Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight))
+    x, data, graph = peers.share(
+        model, x, data, Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight)
+    )
     call = call_on(model, x, graph)
     one_pass = peers.agree(same_in_training(model, call))
     torch.manual_seed(seed)
-    groups = parameter_groups(model, protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay, protocol.weight_decay)
+    groups = parameter_groups(
+        model,
+        protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay,
+        protocol.weight_decay,
+    )
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
     history: list[Epoch] = []
-    identity = {**asdict(protocol), "seed": seed, "about": about}  # of this run, and of a checkpoint that it can go on from
+    identity = {
+        **asdict(protocol),
+        "seed": seed,
+        "about": about,
+    }  # of this run, and of a checkpoint that it can go on from
     best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     with peers.reading(checkpoint) as saved:
         if saved is not None:
-            history = [Epoch(*row) for row in load_checkpoint(saved, model, optimizer, best, identity)]
+            history = [
+                Epoch(*row) for row in load_checkpoint(saved, model, optimizer, best, identity)
+            ]
 
     silent = None if progress and peers.leads else True
-    bar = tqdm(range(len(history), protocol.epochs), initial=len(history), total=protocol.epochs, disable=silent, leave=False)
+    bar = tqdm(
+        range(len(history), protocol.epochs),
+        initial=len(history),
+        total=protocol.epochs,
+        disable=silent,
+        leave=False,
+    )
     logits: Tensor | None = None
     for epoch in bar:
         if out_of_patience(history, protocol) or lost(history):
@@ -192,14 +218,18 @@ def train(
         history.append(measure(logits.detach(), data, peers.total(loss), peers))
         if selected(history, protocol) == epoch:
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        bar.set_postfix_str(f"loss {history[-1].train_loss:.3g}, val {history[-1].val_accuracy:.3f}")
+        bar.set_postfix_str(
+            f"loss {history[-1].train_loss:.3g}, val {history[-1].val_accuracy:.3f}"
+        )
         if checkpoint is not None and peers.leads and (epoch + 1) % checkpoint_every == 0:
             save_checkpoint(checkpoint, model, optimizer, best, history, identity)
         if on_epoch is not None:
             on_epoch(epoch, history[-1])
 
     if checkpoint is not None and peers.leads:
-        save_checkpoint(checkpoint, model, optimizer, best, history, identity)  # a finished run is not repeated
+        save_checkpoint(
+            checkpoint, model, optimizer, best, history, identity
+        )  # a finished run is not repeated
     final_energy = layer_energies(model, call)
     model.load_state_dict(best)
     chosen = selected(history, protocol)
@@ -218,22 +248,34 @@ def train(
 def training_loss(logits: Tensor, data: Data, protocol: Protocol, peers: Alone) -> Tensor:
     """Cross-entropy over the training nodes."""
     mask = data.train_mask
-    return peers.cross_entropy(logits[mask], data.y[mask], protocol.reduction, protocol.label_smoothing)
+    return peers.cross_entropy(
+        logits[mask], data.y[mask], protocol.reduction, protocol.label_smoothing
+    )
 
 
 def measure(logits: Tensor, data: Data, train_loss: float, peers: Alone) -> Epoch:
     """Loss and accuracies of an epoch."""
     correct = logits.argmax(1) == data.y
     val_loss = peers.total(peers.cross_entropy(logits[data.val_mask], data.y[data.val_mask]))
-    return Epoch(train_loss, val_loss, peers.mean(correct[data.val_mask]), peers.mean(correct[data.test_mask]))
+    return Epoch(
+        train_loss,
+        val_loss,
+        peers.mean(correct[data.val_mask]),
+        peers.mean(correct[data.test_mask]),
+    )
 
 
 def call_on(model: Module, x: Tensor, graph: Graph) -> Callable[[], Tensor]:
     """The model on all of the graph, which layers of PyG that nothing is wrapped around get as an edge list, with weights if they can."""
     if not any(isinstance(layer, MessagePassing) for _, layer in message_passing_layers(model)):
         return partial(model, x, graph)
-    weighted = graph.edge_weight is not None and "edge_weight" in inspect.signature(model.forward).parameters
-    return partial(model, x, graph.edge_index, **({"edge_weight": graph.edge_weight} if weighted else {}))
+    weighted = (
+        graph.edge_weight is not None
+        and "edge_weight" in inspect.signature(model.forward).parameters
+    )
+    return partial(
+        model, x, graph.edge_index, **({"edge_weight": graph.edge_weight} if weighted else {})
+    )
 
 
 @torch.no_grad()
@@ -248,7 +290,9 @@ def same_in_training(model: Module, call: Callable[[], Tensor]) -> bool:
     same = torch.equal(trained, call())
     model.eval()
     same = same and torch.equal(trained, call())
-    model.load_state_dict(before)  # running means and calibrated temperatures are for training to set
+    model.load_state_dict(
+        before
+    )  # running means and calibrated temperatures are for training to set
     return same
 
 
@@ -286,6 +330,11 @@ def learning_rate(protocol: Protocol, epoch: int) -> float:
 
 def layer_energies(model: Module, call: Callable[[], Tensor]) -> list[float]:
     """Mean Dirichlet energy after every message-passing layer, or after those that the model names as its ``probed_layers``."""
-    with torch.no_grad(), probe(model.eval(), measures=["energy"], layers=getattr(model, "probed_layers", None)) as recorded:
+    with (
+        torch.no_grad(),
+        probe(
+            model.eval(), measures=["energy"], layers=getattr(model, "probed_layers", None)
+        ) as recorded,
+    ):
         call()
     return [float(value) for value in recorded.energy]

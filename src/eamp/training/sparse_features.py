@@ -27,5 +27,8 @@ def sparse_features(x: Tensor) -> Tensor:
     if torch.count_nonzero(x) > WORTHWHILE * x.numel():
         return x
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse (CSR tensor support is in beta|invariant checks are implicitly disabled)")
+        warnings.filterwarnings(
+            "ignore",
+            "Sparse (CSR tensor support is in beta|invariant checks are implicitly disabled)",
+        )
         return x.to_sparse_csr()

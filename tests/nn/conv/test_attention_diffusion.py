@@ -18,7 +18,9 @@ def dense_attention(field: AttentionDiffusion, x: Tensor, graph: eamp.Graph) -> 
     """The equation as written, on ``[n, n]`` matrices."""
     n = x.size(0)
     weight = torch.eye(n, dtype=x.dtype)
-    weight[tuple(graph.edge_index)] = 1.0 if graph.edge_weight is None else graph.edge_weight.to(x.dtype)
+    weight[tuple(graph.edge_index)] = (
+        1.0 if graph.edge_weight is None else graph.edge_weight.to(x.dtype)
+    )
     query = field.query(x).view(n, field.heads, -1).transpose(0, 1)
     key = field.key(x).view(n, field.heads, -1).transpose(0, 1)
     scores = query @ key.transpose(1, 2) / math.sqrt(field.head_channels)
@@ -48,7 +50,9 @@ def test_equal_scores_are_the_random_walk() -> None:
     field = AttentionDiffusion(4)
     torch.nn.init.zeros_(field.query.weight)
     x = torch.randn(10, 4)
-    torch.testing.assert_close(field(x, graph, *field.at_start(x, graph)), RandomWalkDiffusion()(x, graph))
+    torch.testing.assert_close(
+        field(x, graph, *field.at_start(x, graph)), RandomWalkDiffusion()(x, graph)
+    )
 
 
 def test_frozen_attention_makes_it_linear_and_fresh_attention_does_not() -> None:
@@ -57,7 +61,9 @@ def test_frozen_attention_makes_it_linear_and_fresh_attention_does_not() -> None
     x, y = torch.randn(2, 10, 4, dtype=torch.float64)
     frozen = field.at_start(x, graph)
     assert len(frozen) == 2
-    torch.testing.assert_close(field(x + y, graph, *frozen), field(x, graph, *frozen) + field(y, graph, *frozen))
+    torch.testing.assert_close(
+        field(x + y, graph, *frozen), field(x, graph, *frozen) + field(y, graph, *frozen)
+    )
     field.every_evaluation = True
     assert field.at_start(x, graph) == ()
     assert not torch.allclose(field(x + y, graph), field(x, graph) + field(y, graph))

@@ -26,7 +26,9 @@ def test_pygs_model_computes_what_it_computes_in_pyg() -> None:
     torch.manual_seed(0)
     theirs = GAT(4, 8, 3, 5, heads=2)
     torch.manual_seed(0)
-    ours = from_pyg(GAT, 4, 8, 5, 2, heads=2)  # two hidden layers and the output layer: three of PyG's
+    ours = from_pyg(
+        GAT, 4, 8, 5, 2, heads=2
+    )  # two hidden layers and the output layer: three of PyG's
     torch.testing.assert_close(ours(x, graph), theirs(x, graph.edge_index))
 
 
@@ -34,16 +36,25 @@ def test_the_step_sees_the_weights_of_a_graph() -> None:
     torch.manual_seed(0)
     weighted, x = random_graph(12, 20, weighted=True), torch.randn(12, 4)
     bare = eamp.Graph(weighted.edge_index, 12)
-    with_step, without = (from_pyg(GAT, 4, 8, 5, 2, entropy=entropy) for entropy in ({"weight": 1.0, "temperature": 1.0}, None))
+    with_step, without = (
+        from_pyg(GAT, 4, 8, 5, 2, entropy=entropy)
+        for entropy in ({"weight": 1.0, "temperature": 1.0}, None)
+    )
     assert not torch.equal(with_step(x, weighted), with_step(x, bare))
     assert torch.equal(without(x, weighted), without(x, bare))
 
 
 @pytest.mark.parametrize("given", ["position", "name"])
-@pytest.mark.parametrize("wrapped", [lambda conv: eamp.EntropyAware(conv, weight=0.7), FromPyG], ids=["EntropyAware", "FromPyG"])
+@pytest.mark.parametrize(
+    "wrapped",
+    [lambda conv: eamp.EntropyAware(conv, weight=0.7), FromPyG],
+    ids=["EntropyAware", "FromPyG"],
+)
 def test_weights_of_a_graph_reach_layers_that_take_them(wrapped: type[Module], given: str) -> None:
     weighted, x, conv = random_graph(12, 20, weighted=True), torch.randn(12, 4), GCNConv(4, 4)
-    out = wrapped(conv)(x, weighted) if given == "position" else wrapped(conv)(x, edge_index=weighted)
+    out = (
+        wrapped(conv)(x, weighted) if given == "position" else wrapped(conv)(x, edge_index=weighted)
+    )
     expected = conv(x, weighted.edge_index, weighted.edge_weight)
     if wrapped is not FromPyG:
         expected = expected + 0.7 * 10.0 * eamp.entropy_gradient(expected, weighted)
@@ -53,5 +64,8 @@ def test_weights_of_a_graph_reach_layers_that_take_them(wrapped: type[Module], g
 def test_weights_that_are_given_beside_a_graph_are_the_layers() -> None:
     weighted, x, conv = random_graph(12, 20, weighted=True), torch.randn(12, 4), GCNConv(4, 4)
     own = torch.rand(weighted.edge_index.size(1))
-    for out in (eamp.EntropyAware(conv, weight=0.0)(x, weighted, own), eamp.EntropyAware(conv, weight=0.0)(x, weighted, edge_weight=own)):
+    for out in (
+        eamp.EntropyAware(conv, weight=0.0)(x, weighted, own),
+        eamp.EntropyAware(conv, weight=0.0)(x, weighted, edge_weight=own),
+    ):
         torch.testing.assert_close(out, conv(x, weighted.edge_index, own))

@@ -15,7 +15,10 @@ GRAPH = random_graph(12, 20)
 def test_it_is_pygs_layer_with_the_same_weights(inward: int, outward: int, bias: bool) -> None:
     ours, theirs = GCNConv(inward, outward, bias=bias), PyGConv(inward, outward, bias=bias)
     ours.load_state_dict(theirs.state_dict())
-    x, y = (torch.randn(12, inward, generator=torch.Generator().manual_seed(1)).requires_grad_() for _ in range(2))
+    x, y = (
+        torch.randn(12, inward, generator=torch.Generator().manual_seed(1)).requires_grad_()
+        for _ in range(2)
+    )
     out, expected = ours(x, GRAPH), theirs(y, GRAPH.edge_index)
     torch.testing.assert_close(out, expected)
     out.square().sum().backward()

@@ -44,7 +44,10 @@ def test_adaptive_methods_reach_their_tolerance(method: str) -> None:
 @pytest.mark.parametrize(("method", "order"), [("euler", 1), ("midpoint", 2), ("rk4", 4)])
 def test_halving_the_step_shows_the_order_of_a_fixed_step_method(method: str, order: int) -> None:
     x = torch.ones(10, 1, dtype=torch.float64)
-    error = [(Flow(method, steps=n)(x, irregular_graph(), Decay())[0, 0] - math.exp(-1.5)).abs().item() for n in (16, 32)]
+    error = [
+        (Flow(method, steps=n)(x, irregular_graph(), Decay())[0, 0] - math.exp(-1.5)).abs().item()
+        for n in (16, 32)
+    ]
     assert math.log2(error[0] / error[1]) == pytest.approx(order, abs=0.15)
 
 
@@ -103,14 +106,18 @@ def test_force_is_the_gradient_and_not_the_gradient_times_temperature() -> None:
     graph = irregular_graph()
     x = torch.randn(10, 3, dtype=torch.float64)
     force = EntropyForce(weight=0.3, temperature=5.0)
-    torch.testing.assert_close(Flow(force=force)(x, graph, Rest()), x + 0.3 * eamp.entropy_gradient(x, graph, 5.0))
+    torch.testing.assert_close(
+        Flow(force=force)(x, graph, Rest()), x + 0.3 * eamp.entropy_gradient(x, graph, 5.0)
+    )
 
 
 def test_detached_force_lets_no_gradient_through_and_the_other_does() -> None:
     graph = irregular_graph()
     x = torch.randn(10, 3, dtype=torch.float64, requires_grad=True)
     assert not EntropyForce(temperature=1.0)(x, graph).requires_grad
-    assert torch.autograd.gradcheck(lambda x: EntropyForce(temperature=1.0, detach=False)(x, graph), x)
+    assert torch.autograd.gradcheck(
+        lambda x: EntropyForce(temperature=1.0, detach=False)(x, graph), x
+    )
 
 
 def test_options_of_the_force() -> None:
@@ -123,7 +130,10 @@ def test_options_of_the_force() -> None:
 @pytest.mark.parametrize(
     ("entropy", "message"),
     [
-        ({"learn_weight": True}, r"weight, temperature, detach, normalize, variant .* not learn_weight\. .*continuous"),
+        (
+            {"learn_weight": True},
+            r"weight, temperature, detach, normalize, variant .* not learn_weight\. .*continuous",
+        ),
         ({"wait": 1.0}, r"not wait\.$"),
         ({"temperature": "auto"}, "temperature must be a number, but is 'auto'"),
         ({"temperature": 0.0}, "must be > 0"),
@@ -131,6 +141,8 @@ def test_options_of_the_force() -> None:
         ({"variant": "published"}, "'exact' or 'paper'"),
     ],
 )
-def test_options_without_meaning_in_an_equation_are_refused(entropy: dict[str, Any], message: str) -> None:
+def test_options_without_meaning_in_an_equation_are_refused(
+    entropy: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         EntropyForce.of(entropy)

@@ -19,7 +19,9 @@ from problems import irregular_graph, problems, random_graph, undirected
 every_attraction = pytest.mark.parametrize("attraction", ["gat", "gcn"])
 
 
-def evolve(field: AllenCahn, x: Tensor, graph: eamp.Graph, time: int, flow: Flow | None = None) -> Tensor:
+def evolve(
+    field: AllenCahn, x: Tensor, graph: eamp.Graph, time: int, flow: Flow | None = None
+) -> Tensor:
     flow = flow or Flow("rk4", steps=10)
     with torch.no_grad():
         frozen = field.at_start(x, graph)
@@ -33,10 +35,14 @@ def without_coupling(field: AllenCahn) -> AllenCahn:
     return field
 
 
-def literal(x: Tensor, graph: eamp.Graph, weight: Tensor, repulsion: float, coupling: Tensor, well: Tensor) -> Tensor:
+def literal(
+    x: Tensor, graph: eamp.Graph, weight: Tensor, repulsion: float, coupling: Tensor, well: Tensor
+) -> Tensor:
     """The equation, node by node and neighbour by neighbour; ``weight`` is ``[n, n]``."""
     adjacency = torch.zeros_like(weight)
-    adjacency[tuple(graph.edge_index)] = 1.0 if graph.edge_weight is None else graph.edge_weight.to(x.dtype)
+    adjacency[tuple(graph.edge_index)] = (
+        1.0 if graph.edge_weight is None else graph.edge_weight.to(x.dtype)
+    )
     rows = []
     for i in range(x.size(0)):
         total = torch.zeros_like(x[i])
@@ -57,7 +63,9 @@ def test_is_the_published_sum_with_gcn_weights(problem: tuple[Tensor, eamp.Graph
     row, col = graph.edge_index
     a = 1.0 if graph.edge_weight is None else graph.edge_weight.double()
     weight[row, col] = a * ((graph.degree[row] + 1) * (graph.degree[col] + 1)).rsqrt()
-    expected = literal(x, graph, weight, 0.3, field.logit_coupling.sigmoid(), field.logit_well.sigmoid())
+    expected = literal(
+        x, graph, weight, 0.3, field.logit_coupling.sigmoid(), field.logit_well.sigmoid()
+    )
     torch.testing.assert_close(field(x, graph), expected)
 
 
@@ -68,20 +76,31 @@ def test_is_the_published_sum_with_attention() -> None:
     weight = x.new_zeros(10, 10)
     weight[tuple(graph.edge_index)] = edge
     half = torch.full((3,), 0.5, dtype=torch.float64)
-    torch.testing.assert_close(field(x, graph, edge, own), literal(x, graph, weight, 0.3, half, half))
+    torch.testing.assert_close(
+        field(x, graph, edge, own), literal(x, graph, weight, 0.3, half, half)
+    )
 
 
 def test_without_coupling_every_particle_settles_in_the_well_of_its_sign() -> None:
     x = torch.randn(40, 3)
-    settled = evolve(without_coupling(AllenCahn(3, GCNDiffusion(), repulsion=1.0)), x, random_graph(40, 80), time=40)
+    settled = evolve(
+        without_coupling(AllenCahn(3, GCNDiffusion(), repulsion=1.0)),
+        x,
+        random_graph(40, 80),
+        time=40,
+    )
     torch.testing.assert_close(settled, x.sign(), rtol=0, atol=1e-3)
 
 
 @every_attraction
-def test_with_a_strong_well_particles_stay_in_two_groups_though_they_attract(attraction: str) -> None:
+def test_with_a_strong_well_particles_stay_in_two_groups_though_they_attract(
+    attraction: str,
+) -> None:
     graph, x = random_graph(40, 80), torch.randn(40, 3)
     attract = GCNDiffusion() if attraction == "gcn" else AttentionDiffusion(3)
-    settled = evolve(AllenCahn(3, attract, repulsion=0.0, coupling=0.02, well=0.9), x, graph, time=60)
+    settled = evolve(
+        AllenCahn(3, attract, repulsion=0.0, coupling=0.02, well=0.9), x, graph, time=60
+    )
     assert ((settled.abs() - 1).abs() < 0.15).all()
     assert (settled > 0).any(dim=0).all()
     assert (settled < 0).any(dim=0).all()
@@ -102,7 +121,9 @@ def test_with_much_repulsion_the_sides_of_a_bipartite_graph_go_to_different_well
     graph = eamp.Graph(undirected(*((i, (i + 1) % n) for i in range(n))))
     side = torch.tensor([1.0, -1.0]).repeat(n // 2).unsqueeze(1)
     x = 0.5 + 0.02 * side + 0.001 * torch.randn(n, 1)  # one clump, far nearer to +1 than to −1
-    settled = evolve(AllenCahn(1, GCNDiffusion(), repulsion=2.0), x, graph, time=60, flow=Flow("dopri5"))
+    settled = evolve(
+        AllenCahn(1, GCNDiffusion(), repulsion=2.0), x, graph, time=60, flow=Flow("dopri5")
+    )
     assert torch.equal(settled.sign(), side)
     assert float(settled.abs().min()) > 0.9
 
@@ -110,7 +131,13 @@ def test_with_much_repulsion_the_sides_of_a_bipartite_graph_go_to_different_well
 def test_energy_has_a_floor_where_plain_diffusion_has_none() -> None:
     graph, x = random_graph(40, 80), 0.3 * torch.randn(40, 4)
     diffused, parted = (
-        evolve(AllenCahn(4, GCNDiffusion(), repulsion=repulsion, well=well), x, graph, time=200, flow=Flow("euler", steps=10))
+        evolve(
+            AllenCahn(4, GCNDiffusion(), repulsion=repulsion, well=well),
+            x,
+            graph,
+            time=200,
+            flow=Flow("euler", steps=10),
+        )
         for repulsion, well in ((0.0, 1e-6), (0.3, 0.5))
     )
     assert float(eamp.dirichlet_energy(diffused, graph).mean()) < 1e-3
@@ -129,17 +156,33 @@ def test_default_steps_hold_at_a_hub(attraction: Any) -> None:
 @every_attraction
 def test_adaptive_and_fixed_step_solvers_agree(attraction: Any) -> None:
     graph, x = irregular_graph(), torch.randn(10, 5, dtype=torch.float64)
-    solvers: tuple[dict[str, Any], ...] = ({"method": "rk4", "steps_per_layer": 40}, {"method": "dopri5", "rtol": 1e-8, "atol": 1e-8})
+    solvers: tuple[dict[str, Any], ...] = (
+        {"method": "rk4", "steps_per_layer": 40},
+        {"method": "dopri5", "rtol": 1e-8, "atol": 1e-8},
+    )
     logits = []
     for solver in solvers:
         torch.manual_seed(0)
         entropy = {"weight": 0.5, "temperature": 2.0}
-        model = ACMP(5, 4, 3, 3, attraction=attraction, repulsion=0.3, every_evaluation=True, entropy=entropy, **solver)
+        model = ACMP(
+            5,
+            4,
+            3,
+            3,
+            attraction=attraction,
+            repulsion=0.3,
+            every_evaluation=True,
+            entropy=entropy,
+            **solver,
+        )
         logits.append(model.double()(x, graph))
     torch.testing.assert_close(logits[0], logits[1], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"method": "dopri5"}, {"adjoint": True}, {"every_evaluation": True}, {"attraction": "gcn"}])
+@pytest.mark.parametrize(
+    "options",
+    [{"method": "dopri5"}, {"adjoint": True}, {"every_evaluation": True}, {"attraction": "gcn"}],
+)
 def test_gradient_reaches_every_parameter_with_every_solver(options: dict[str, Any]) -> None:
     model = ACMP(5, 4, 3, 2, repulsion=0.3, **options)
     model(torch.randn(10, 5), irregular_graph()).square().sum().backward()
@@ -151,9 +194,15 @@ def test_gradient_reaches_every_parameter_with_every_solver(options: dict[str, A
 
 def test_entropy_is_added_to_the_forces() -> None:
     graph, x = irregular_graph(), torch.randn(10, 5, dtype=torch.float64)
-    model = ACMP(5, 4, 3, 1, steps_per_layer=1, entropy={"weight": 0.5, "temperature": 2.0}).double()
+    model = ACMP(
+        5, 4, 3, 1, steps_per_layer=1, entropy={"weight": 0.5, "temperature": 2.0}
+    ).double()
     h = model.encoder(x)
-    h = h + model.field(h, graph, *model.field.at_start(h, graph)) + 0.5 * eamp.entropy_gradient(h, graph, temperature=2.0)
+    h = (
+        h
+        + model.field(h, graph, *model.field.at_start(h, graph))
+        + 0.5 * eamp.entropy_gradient(h, graph, temperature=2.0)
+    )
     torch.testing.assert_close(model(x, graph), model.decoder(h.relu()))
 
 

@@ -12,12 +12,19 @@ from problems import irregular_graph
 
 GRAPH = irregular_graph()
 X = torch.randn(GRAPH.num_nodes, 5, generator=torch.Generator().manual_seed(0))
-STEP: dict[str, Any] = {"weight": {"schedule": "gain", "of": 0.8}, "temperature": 0.5, "normalization": "sym", "scale_free": True}
+STEP: dict[str, Any] = {
+    "weight": {"schedule": "gain", "of": 0.8},
+    "temperature": 0.5,
+    "normalization": "sym",
+    "scale_free": True,
+}
 
 
 def network(num_layers: int = 6, **options: Any) -> DeepGCN:
     torch.manual_seed(0)
-    return DeepGCN(5, 8, 3, num_layers, **{"weights": "identity", "initial_residual": 0.0, **options})
+    return DeepGCN(
+        5, 8, 3, num_layers, **{"weights": "identity", "initial_residual": 0.0, **options}
+    )
 
 
 def decoded(model: DeepGCN, x: Tensor) -> Tensor:
@@ -27,7 +34,9 @@ def decoded(model: DeepGCN, x: Tensor) -> Tensor:
 def test_mapping_is_gcnii() -> None:
     ours = network(weights="mapping", initial_residual=0.1, theta=0.4)
     theirs = GCNII(5, 8, 3, 6, alpha=0.1, theta=0.4)
-    ours.load_state_dict({name.replace("weight1", "weight"): tensor for name, tensor in theirs.state_dict().items()})
+    ours.load_state_dict(
+        {name.replace("weight1", "weight"): tensor for name, tensor in theirs.state_dict().items()}
+    )
     torch.testing.assert_close(ours(X, GRAPH), theirs(X, GRAPH))
 
 
@@ -67,7 +76,9 @@ def test_the_step_slows_smoothing_down() -> None:
 def test_a_budget_of_hops_is_the_same_at_any_depth() -> None:
     """Many small steps of a walk end where few large ones do: both come near exp(-t (I - Â))."""
     entropy = {**STEP, "weight": {"schedule": "hops", "of": 3}, "temperature": 1e9}
-    shallow, deep, deeper = (network(layers, linear=True, entropy=entropy)(X, GRAPH) for layers in (3, 300, 1000))
+    shallow, deep, deeper = (
+        network(layers, linear=True, entropy=entropy)(X, GRAPH) for layers in (3, 300, 1000)
+    )
     torch.testing.assert_close(deep, deeper, rtol=0.05, atol=0.005)
     bare = network(3, linear=True)(X, GRAPH)
     torch.testing.assert_close(shallow, bare)
@@ -76,7 +87,9 @@ def test_a_budget_of_hops_is_the_same_at_any_depth() -> None:
 
 def test_shared_layers_are_one_layer() -> None:
     shared = network(weights="glorot", shared=True, entropy=STEP)
-    assert sum(p.numel() for p in shared.parameters()) == sum(p.numel() for p in network(1, weights="glorot").parameters())
+    assert sum(p.numel() for p in shared.parameters()) == sum(
+        p.numel() for p in network(1, weights="glorot").parameters()
+    )
     apart = network(weights="glorot", entropy=STEP)
     for conv in apart.convs:
         conv.load_state_dict(shared.convs[0].state_dict())

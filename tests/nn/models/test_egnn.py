@@ -50,15 +50,25 @@ def energies(x: Tensor, graph: eamp.Graph, **options: float) -> list[float]:
 
 
 def draw_features(graph: eamp.Graph, seed: int) -> Tensor:
-    return torch.randn(graph.num_nodes, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(
+        graph.num_nodes, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)
+    )
 
 
-limits = {"c_min": st.floats(0.05, 0.95), "share": st.floats(0.0, 1.0), "seed": st.integers(0, 2**31)}
+limits = {
+    "c_min": st.floats(0.05, 0.95),
+    "share": st.floats(0.0, 1.0),
+    "seed": st.integers(0, 2**31),
+}
 
 
 @given(graph=graphs(min_nodes=2), c_max=st.floats(1.0, 3.0), **limits)
-def test_energy_stays_below_its_upper_limit(graph: eamp.Graph, c_max: float, c_min: float, share: float, seed: int) -> None:
-    first, *later = energies(draw_features(graph, seed), graph, c_min=c_min, c_max=c_max, initial_residual=share * c_min)
+def test_energy_stays_below_its_upper_limit(
+    graph: eamp.Graph, c_max: float, c_min: float, share: float, seed: int
+) -> None:
+    first, *later = energies(
+        draw_features(graph, seed), graph, c_min=c_min, c_max=c_max, initial_residual=share * c_min
+    )
     assert max(later) <= c_max * first * (1 + ROUNDING) + 1e-12
 
 
@@ -73,17 +83,29 @@ def test_upper_limits_below_1(graph: eamp.Graph, c_max: float, seed: int) -> Non
 
 
 @given(graph=graphs(min_nodes=2), **limits)
-def test_energy_of_smooth_features_stays_above_its_lower_limit(graph: eamp.Graph, c_min: float, share: float, seed: int) -> None:
+def test_energy_of_smooth_features_stays_above_its_lower_limit(
+    graph: eamp.Graph, c_min: float, share: float, seed: int
+) -> None:
     smooth = above(draw_features(graph, seed), graph, math.sqrt(c_min) / (1 + math.sqrt(c_min)))
     steps = energies(smooth, graph, c_min=c_min, initial_residual=share * c_min)
-    assert all(later >= c_min * earlier * (1 - ROUNDING) - 1e-12 for earlier, later in itertools.pairwise(steps))
+    assert all(
+        later >= c_min * earlier * (1 - ROUNDING) - 1e-12
+        for earlier, later in itertools.pairwise(steps)
+    )
 
 
 @given(graph=graphs(min_nodes=2), **limits)
-def test_energy_without_negative_frequencies_has_weaker_limits(graph: eamp.Graph, c_min: float, share: float, seed: int) -> None:
+def test_energy_without_negative_frequencies_has_weaker_limits(
+    graph: eamp.Graph, c_min: float, share: float, seed: int
+) -> None:
     beta = share * c_min
-    steps = energies(above(draw_features(graph, seed), graph, 0.0), graph, c_min=c_min, initial_residual=beta)
-    assert all(later >= c_min**2 * earlier * (1 - ROUNDING) - 1e-12 for earlier, later in itertools.pairwise(steps))
+    steps = energies(
+        above(draw_features(graph, seed), graph, 0.0), graph, c_min=c_min, initial_residual=beta
+    )
+    assert all(
+        later >= c_min**2 * earlier * (1 - ROUNDING) - 1e-12
+        for earlier, later in itertools.pairwise(steps)
+    )
     assert min(steps) >= beta**2 * steps[0] * (1 - ROUNDING) - 1e-12
 
 
@@ -118,8 +140,12 @@ def test_weights_start_orthogonal_and_scaled() -> None:
     assert model.auxiliary_loss() == 0
 
 
-@pytest.mark.parametrize("entropy", [None, {"weight": 0.1, "temperature": 1.0}], ids=["bare", "entropy"])
-def test_penalty_is_the_distance_from_those_weights_and_descending_it_restores_them(entropy: dict[str, float] | None) -> None:
+@pytest.mark.parametrize(
+    "entropy", [None, {"weight": 0.1, "temperature": 1.0}], ids=["bare", "entropy"]
+)
+def test_penalty_is_the_distance_from_those_weights_and_descending_it_restores_them(
+    entropy: dict[str, float] | None,
+) -> None:
     model = EGNN(6, 4, 2, num_layers=2, c_max=1.44, penalty_weight=3.0, entropy=entropy)
     weights = [conv.weight for conv in model.modules() if isinstance(conv, EGNNConv)]
     assert len(weights) == 2
@@ -155,7 +181,9 @@ def test_starts_linear_in_what_the_encoder_gives() -> None:
     graph, x = random_graph(20, 40), torch.randn(20, 6)
     model = EGNN(6, 8, 3, num_layers=5)
     hidden = states(model, torch.relu(model.encoder(x)).detach(), graph)
-    assert all((state >= 0).all() for state in hidden)  # far above the shift of −10: no layer bends anything
+    assert all(
+        (state >= 0).all() for state in hidden
+    )  # far above the shift of −10: no layer bends anything
     torch.testing.assert_close(model(x, graph), model.decoder(hidden[-1]))
 
 

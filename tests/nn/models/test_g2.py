@@ -32,15 +32,21 @@ def test_mean_powers_is_the_literal_sum(problem: tuple[Tensor, eamp.Graph], p: f
 
 @pytest.mark.parametrize("spread", [1e-3, 1e-5, 1e-7])
 @pytest.mark.parametrize("centres", [(1.0, 1.0), (1.0, -1.0), (1000.0, 1000.0)])
-def test_mean_squares_is_accurate_however_far_the_features_have_collapsed(spread: float, centres: tuple[float, float]) -> None:
+def test_mean_squares_is_accurate_however_far_the_features_have_collapsed(
+    spread: float, centres: tuple[float, float]
+) -> None:
     """Two components, each collapsed onto a centre of its own, so that one common centre cannot be what saves the digits."""
     half = random_graph(30, 60).edge_index
     graph = eamp.Graph(torch.cat([half, half + 30], 1), 60)
     noise = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
-    y = spread * centres[0] * noise + torch.tensor(centres).repeat_interleave(30).unsqueeze(1)  # float32, a few ulps apart
+    y = spread * centres[0] * noise + torch.tensor(centres).repeat_interleave(30).unsqueeze(
+        1
+    )  # float32, a few ulps apart
     computed = mean_squares(y, graph.csr)
     assert (computed >= 0).all()
-    torch.testing.assert_close(computed.double(), literal(y.double(), graph, 2.0), rtol=1e-5, atol=0)
+    torch.testing.assert_close(
+        computed.double(), literal(y.double(), graph, 2.0), rtol=1e-5, atol=0
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
@@ -57,19 +63,27 @@ def test_mean_squares_is_never_negative_on_any_backend(backend: str) -> None:
     with eamp.backend(backend):
         computed = mean_squares(y, graph.csr)
     assert (computed >= 0).all()
-    torch.testing.assert_close(computed.double(), literal(y.double(), graph, 2.0), rtol=1e-2, atol=0)
+    torch.testing.assert_close(
+        computed.double(), literal(y.double(), graph, 2.0), rtol=1e-2, atol=0
+    )
 
 
 def test_mean_squares_of_collapsed_float64_features_is_accurate() -> None:
     graph = random_graph(30, 60)
-    y = 1 + 1e-10 * torch.randn(30, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(mean_squares(y, graph.csr), literal(y, graph, 2.0), rtol=1e-5, atol=0)
+    y = 1 + 1e-10 * torch.randn(
+        30, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
+    torch.testing.assert_close(
+        mean_squares(y, graph.csr), literal(y, graph, 2.0), rtol=1e-5, atol=0
+    )
 
 
 @pytest.mark.parametrize("p", [2.0, 1.5, 3.0])
 def test_gate_is_differentiated_exactly(p: float) -> None:
     graph = random_graph(8, 14, weighted=True)
-    y = torch.randn(8, 2, dtype=torch.float64, requires_grad=True, generator=torch.Generator().manual_seed(0))
+    y = torch.randn(
+        8, 2, dtype=torch.float64, requires_grad=True, generator=torch.Generator().manual_seed(0)
+    )
     function = mean_squares if p == 2 else lambda y, csr: mean_powers(y, csr, p)
     assert torch.autograd.gradcheck(lambda y: function(y, graph.csr), y)
 
@@ -121,7 +135,9 @@ def test_isolated_node_does_not_move() -> None:
 
 
 def test_layers_share_their_parameters() -> None:
-    count = [sum(p.numel() for p in G2(5, 8, 3, num_layers=layers).parameters()) for layers in (1, 64)]
+    count = [
+        sum(p.numel() for p in G2(5, 8, 3, num_layers=layers).parameters()) for layers in (1, 64)
+    ]
     assert count[0] == count[1]
 
 
@@ -135,20 +151,26 @@ def test_relu_on_the_logits_only_on_demand() -> None:
     assert torch.equal(plain(x, graph).relu(), rectified(x, graph))
 
 
-@pytest.mark.parametrize("options", [{"conv": "gat"}, {"p": 1.5}, {"conv": "gat", "p": 3.0, "entropy": {"weight": 0.1}}])
+@pytest.mark.parametrize(
+    "options", [{"conv": "gat"}, {"p": 1.5}, {"conv": "gat", "p": 3.0, "entropy": {"weight": 0.1}}]
+)
 def test_other_convolutions_and_powers_train_and_compile(options: dict[str, object]) -> None:
     torch.manual_seed(0)
     graph, x = irregular_graph(), torch.randn(10, 5)
     model = G2(5, 8, 3, num_layers=2, **options)  # type: ignore[arg-type]
     out = model(x, graph)
     out.square().sum().backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() and p.grad.any() for p in model.parameters())
+    assert all(
+        p.grad is not None and p.grad.isfinite().all() and p.grad.any() for p in model.parameters()
+    )
     torch.compiler.reset()
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(x, graph.edge_index), out)
 
 
-@pytest.mark.parametrize(("options", "message"), [({"conv": "sage"}, "'gcn' or 'gat'"), ({"p": 0.5}, "p must be >= 1")])
+@pytest.mark.parametrize(
+    ("options", "message"), [({"conv": "sage"}, "'gcn' or 'gat'"), ({"p": 0.5}, "p must be >= 1")]
+)
 def test_wrong_options_are_errors(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         G2(5, 8, 3, 2, **options)  # type: ignore[arg-type]

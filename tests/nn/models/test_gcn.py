@@ -35,7 +35,9 @@ def test_authors_form_takes_the_step_before_the_relu(x: Tensor) -> None:
 
 def test_paper_form_takes_the_step_at_the_input_of_a_residual_layer(x: Tensor) -> None:
     graph = irregular_graph()
-    model = GCN(5, 8, 3, num_layers=1, form="paper", entropy={"weight": 2.0, "temperature": 0.5}).double()
+    model = GCN(
+        5, 8, 3, num_layers=1, form="paper", entropy={"weight": 2.0, "temperature": 0.5}
+    ).double()
     h = model.encoder(x)  # type: ignore[misc]
     phi = model.convs[0].conv.conv(h, graph).relu()
     hidden = h + phi + 2.0 * 0.5 * eamp.entropy_gradient(h, graph, 0.5)
@@ -61,14 +63,22 @@ def test_paper_form_is_the_wrappers_residual_option(x: Tensor) -> None:
 @pytest.mark.parametrize("entropy", [None, {"weight": 1.0, "temperature": 10.0}])
 def test_paper_form_stays_finite_for_64_layers(x: Tensor, entropy: dict[str, float] | None) -> None:
     torch.manual_seed(0)
-    assert GCN(5, 16, 3, num_layers=64, form="paper", entropy=entropy)(x.float(), irregular_graph()).isfinite().all()
+    assert (
+        GCN(5, 16, 3, num_layers=64, form="paper", entropy=entropy)(x.float(), irregular_graph())
+        .isfinite()
+        .all()
+    )
 
 
 def test_paper_form_of_weight_0_changes_not_a_bit(x: Tensor) -> None:
     outputs = []
     for entropy in (None, {"weight": 0.0}):
         torch.manual_seed(0)
-        outputs.append(GCN(5, 8, 3, num_layers=2, form="paper", dropout=0.5, entropy=entropy).double()(x, irregular_graph()))
+        outputs.append(
+            GCN(5, 8, 3, num_layers=2, form="paper", dropout=0.5, entropy=entropy).double()(
+                x, irregular_graph()
+            )
+        )
     assert torch.equal(*outputs)
 
 

@@ -50,7 +50,9 @@ def test_constant_diffusion_on_a_regular_graph_conserves_the_mean(method: str, s
 
 
 @given(problems())
-def test_constant_diffusion_conserves_the_mean_weighted_by_degree(problem: tuple[Tensor, eamp.Graph]) -> None:
+def test_constant_diffusion_conserves_the_mean_weighted_by_degree(
+    problem: tuple[Tensor, eamp.Graph],
+) -> None:
     x, graph = problem
     later = Flow("rk4", steps=4)(x, graph, RandomWalkDiffusion())
     weight = graph.degree + 1
@@ -62,18 +64,28 @@ def test_constant_diffusion_is_the_dense_equation(problem: tuple[Tensor, eamp.Gr
     x, graph = problem
     n = x.size(0)
     matrix = torch.eye(n, dtype=torch.float64)
-    matrix[tuple(graph.edge_index)] = 1.0 if graph.edge_weight is None else graph.edge_weight.double()
+    matrix[tuple(graph.edge_index)] = (
+        1.0 if graph.edge_weight is None else graph.edge_weight.double()
+    )
     matrix = matrix / matrix.sum(1, keepdim=True) - torch.eye(n, dtype=torch.float64)
     torch.testing.assert_close(RandomWalkDiffusion()(x, graph), matrix @ x)
     exact = torch.linalg.matrix_exp(matrix) @ x
-    torch.testing.assert_close(Flow("dopri5", rtol=1e-9, atol=1e-9)(x, graph, RandomWalkDiffusion()), exact, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(
+        Flow("dopri5", rtol=1e-9, atol=1e-9)(x, graph, RandomWalkDiffusion()),
+        exact,
+        rtol=1e-6,
+        atol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_linear_diffusion_lowers_the_energy_at_every_unit_of_time(weighted: bool) -> None:
     graph = random_graph(40, 80, weighted=weighted)
     model = GRAND(5, 8, 2, 12, attention="constant", method="rk4", steps_per_layer=4).double()
-    energies = [total_difference(state, graph) for state in states(model, torch.randn(40, 5, dtype=torch.float64), graph)]
+    energies = [
+        total_difference(state, graph)
+        for state in states(model, torch.randn(40, 5, dtype=torch.float64), graph)
+    ]
     assert all(later < earlier for earlier, later in itertools.pairwise(energies))
 
 
@@ -94,15 +106,21 @@ def test_entropy_keeps_up_the_energy_that_diffusion_takes() -> None:
     final = []
     for entropy in (None, {"weight": 20.0, "temperature": 1.0}):
         torch.manual_seed(0)
-        model = GRAND(5, 8, 2, 100, attention="constant", entropy=entropy, method="rk4", steps_per_layer=4)
+        model = GRAND(
+            5, 8, 2, 100, attention="constant", entropy=entropy, method="rk4", steps_per_layer=4
+        )
         final.append(float(eamp.dirichlet_energy(states(model, x, graph)[-1], graph).mean()))
     assert final[0] < 1e-3
     assert final[1] > 0.1
 
 
 @every_attention
-@pytest.mark.parametrize("entropy", [None, {"weight": 0.5, "temperature": 2.0}], ids=["bare", "entropy"])
-def test_euler_with_one_step_per_layer_is_the_hand_written_loop(attention: Any, entropy: dict[str, float] | None) -> None:
+@pytest.mark.parametrize(
+    "entropy", [None, {"weight": 0.5, "temperature": 2.0}], ids=["bare", "entropy"]
+)
+def test_euler_with_one_step_per_layer_is_the_hand_written_loop(
+    attention: Any, entropy: dict[str, float] | None
+) -> None:
     graph = irregular_graph()
     model = GRAND(5, 4, 3, 3, attention=attention, entropy=entropy).double()
     x = torch.randn(10, 5, dtype=torch.float64)
@@ -116,14 +134,23 @@ def test_euler_with_one_step_per_layer_is_the_hand_written_loop(attention: Any, 
 
 
 @every_attention
-@pytest.mark.parametrize("entropy", [None, {"weight": 0.5, "temperature": 2.0}], ids=["bare", "entropy"])
-def test_adaptive_and_fixed_step_solvers_agree(attention: Any, entropy: dict[str, float] | None) -> None:
+@pytest.mark.parametrize(
+    "entropy", [None, {"weight": 0.5, "temperature": 2.0}], ids=["bare", "entropy"]
+)
+def test_adaptive_and_fixed_step_solvers_agree(
+    attention: Any, entropy: dict[str, float] | None
+) -> None:
     graph, x = irregular_graph(), torch.randn(10, 5, dtype=torch.float64)
-    solvers: tuple[dict[str, Any], ...] = ({"method": "rk4", "steps_per_layer": 20}, {"method": "dopri5", "rtol": 1e-8, "atol": 1e-8})
+    solvers: tuple[dict[str, Any], ...] = (
+        {"method": "rk4", "steps_per_layer": 20},
+        {"method": "dopri5", "rtol": 1e-8, "atol": 1e-8},
+    )
     logits = []
     for solver in solvers:
         torch.manual_seed(0)
-        logits.append(GRAND(5, 4, 3, 3, attention=attention, entropy=entropy, **solver).double()(x, graph))
+        logits.append(
+            GRAND(5, 4, 3, 3, attention=attention, entropy=entropy, **solver).double()(x, graph)
+        )
     torch.testing.assert_close(logits[0], logits[1], rtol=1e-5, atol=1e-6)
 
 
@@ -135,14 +162,30 @@ def test_adjoint_and_stored_gradients_agree(attention: Any, detach: bool) -> Non
     gradients = []
     for adjoint in (False, True):
         torch.manual_seed(0)
-        model = GRAND(5, 4, 3, 3, attention=attention, entropy=entropy, method="rk4", steps_per_layer=20, adjoint=adjoint).double()
+        model = GRAND(
+            5,
+            4,
+            3,
+            3,
+            attention=attention,
+            entropy=entropy,
+            method="rk4",
+            steps_per_layer=20,
+            adjoint=adjoint,
+        ).double()
         model(x, graph).square().sum().backward()
         gradients.append([parameter.grad for parameter in model.parameters()])
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    "options", [{"method": "rk4"}, {"method": "dopri5"}, {"method": "dopri5", "adjoint": True}, {"attention": "nonlinear"}]
+    "options",
+    [
+        {"method": "rk4"},
+        {"method": "dopri5"},
+        {"method": "dopri5", "adjoint": True},
+        {"attention": "nonlinear"},
+    ],
 )
 def test_gradient_reaches_every_parameter_with_every_solver(options: dict[str, Any]) -> None:
     model = GRAND(5, 4, 3, 2, entropy={"weight": 0.5, "temperature": 2.0}, **options)
@@ -165,7 +208,9 @@ def test_attention_is_taken_once_or_at_every_evaluation() -> None:
 
 def test_isolated_nodes_stay_where_they_are() -> None:
     for attention in ATTENTIONS:
-        start, *later = states(GRAND(5, 4, 2, 3, attention=attention), torch.randn(10, 5), irregular_graph())  # type: ignore[arg-type]
+        start, *later = states(
+            GRAND(5, 4, 2, 3, attention=attention), torch.randn(10, 5), irregular_graph()
+        )  # type: ignore[arg-type]
         torch.testing.assert_close(later[-1][9], start[9])
 
 

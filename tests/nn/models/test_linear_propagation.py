@@ -29,7 +29,9 @@ def test_is_appnp() -> None:
     torch.manual_seed(0)
     graph, x = random_graph(15, 30), torch.randn(15, 5, dtype=torch.float64)
     model = LinearPropagation(5, 8, 3, num_layers=10, alpha=0.2).double()
-    torch.testing.assert_close(model(x, graph), APPNP(K=10, alpha=0.2)(model.mlp(x), graph.edge_index))
+    torch.testing.assert_close(
+        model(x, graph), APPNP(K=10, alpha=0.2)(model.mlp(x), graph.edge_index)
+    )
 
 
 def test_one_layer_of_perceptron_is_a_linear_map() -> None:

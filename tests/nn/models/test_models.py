@@ -23,7 +23,9 @@ CONTINUOUS = ("acmp", "grand", "entropic-grand")
 BENT = {"egnn": {"shift": 0.2}}
 
 every_model = pytest.mark.parametrize("name", MODELS)
-every_stack_of_layers = pytest.mark.parametrize("name", [name for name in MODELS if name not in CONTINUOUS])
+every_stack_of_layers = pytest.mark.parametrize(
+    "name", [name for name in MODELS if name not in CONTINUOUS]
+)
 
 
 @pytest.fixture
@@ -60,16 +62,24 @@ def test_returns_logits_for_every_node(name: str, x: Tensor, edge_index: Tensor)
 
 @every_model
 @pytest.mark.parametrize("entropy", [None, ENTROPY], ids=["bare", "entropy"])
-def test_does_not_depend_on_the_order_of_the_nodes(name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor) -> None:
+def test_does_not_depend_on_the_order_of_the_nodes(
+    name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor
+) -> None:
     model = build(name, entropy=entropy).double().eval()
     order = torch.randperm(12, generator=torch.Generator().manual_seed(2))
-    place = torch.empty_like(order).scatter_(0, order, torch.arange(12))  # node order[k] becomes node k
-    torch.testing.assert_close(model(x.double()[order], place[edge_index]), model(x.double(), edge_index)[order])
+    place = torch.empty_like(order).scatter_(
+        0, order, torch.arange(12)
+    )  # node order[k] becomes node k
+    torch.testing.assert_close(
+        model(x.double()[order], place[edge_index]), model(x.double(), edge_index)[order]
+    )
 
 
 @every_model
 @pytest.mark.parametrize("entropy", [None, ENTROPY | {"detach": False}], ids=["bare", "entropy"])
-def test_gradient_reaches_every_parameter(name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor) -> None:
+def test_gradient_reaches_every_parameter(
+    name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor
+) -> None:
     model = build(name, entropy=entropy, **BENT.get(name, {}))
     loss_of(model, model(x, edge_index)).backward()
     for parameter_name, parameter in model.named_parameters():
@@ -79,10 +89,16 @@ def test_gradient_reaches_every_parameter(name: str, entropy: dict[str, Any] | N
 
 
 @every_stack_of_layers
-def test_learned_weight_and_temperature_of_every_layer_get_a_gradient(name: str, x: Tensor, edge_index: Tensor) -> None:
+def test_learned_weight_and_temperature_of_every_layer_get_a_gradient(
+    name: str, x: Tensor, edge_index: Tensor
+) -> None:
     model = build(name, entropy=ENTROPY | {"learn_weight": True, "learn_temperature": True})
     loss_of(model, model(x, edge_index)).backward()
-    learned = [p for n, p in model.named_parameters() if n.endswith(("log_temperature", ".weight")) and p.dim() == 0]
+    learned = [
+        p
+        for n, p in model.named_parameters()
+        if n.endswith(("log_temperature", ".weight")) and p.dim() == 0
+    ]
     assert learned
     assert all(p.grad is not None and p.grad.any() for p in learned)
 
@@ -117,32 +133,45 @@ def test_reset_parameters_draws_anew_from_the_seed(name: str) -> None:
     original = [parameter.detach().clone() for parameter in model.parameters()]
     first, second, again = reset(3), reset(4), reset(3)
     # A parameter that starts from constants (a bias from 0, a matrix from the identity) is the one thing that a new draw leaves as it is.
-    assert all(not torch.equal(a, b) or len(a.unique()) <= 2 for a, b in zip(first, second, strict=True))
+    assert all(
+        not torch.equal(a, b) or len(a.unique()) <= 2 for a, b in zip(first, second, strict=True)
+    )
     assert any(not torch.equal(a, b) for a, b in zip(original, first, strict=True))
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.fill_(7.0)
-    assert all(torch.equal(a, b) for a, b in zip(first, reset(3), strict=True)), "something trained outlives a reset"
+    assert all(torch.equal(a, b) for a, b in zip(first, reset(3), strict=True)), (
+        "something trained outlives a reset"
+    )
 
 
 @every_model
 @pytest.mark.parametrize("entropy", [None, ENTROPY], ids=["bare", "entropy"])
-def test_64_layers_stay_finite(name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor) -> None:
+def test_64_layers_stay_finite(
+    name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor
+) -> None:
     model = build(name, layers=64, entropy=entropy)
     logits = model(x, edge_index)
     loss_of(model, logits).backward()
     assert logits.isfinite().all()
-    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in model.parameters())
+    assert all(
+        parameter.grad is not None and parameter.grad.isfinite().all()
+        for parameter in model.parameters()
+    )
 
 
 @every_stack_of_layers
-def test_every_hidden_layer_takes_the_entropy_step(name: str, x: Tensor, edge_index: Tensor) -> None:
+def test_every_hidden_layer_takes_the_entropy_step(
+    name: str, x: Tensor, edge_index: Tensor
+) -> None:
     bare_name = name.removeprefix("entropic-")
     bare, entropic = build(bare_name), build(name, entropy=ENTROPY)
     layers = [module for module in entropic.modules() if isinstance(module, eamp.EntropyAware)]
     assert len(layers) == {"pairnorm": LAYERS - 1, "g2": 1}.get(bare_name, LAYERS)
-    assert all(layer.options["weight"] == 0.1 and layer.options["temperature"] == 1.0 for layer in layers)
+    assert all(
+        layer.options["weight"] == 0.1 and layer.options["temperature"] == 1.0 for layer in layers
+    )
     assert not torch.equal(bare.eval()(x, edge_index), entropic.eval()(x, edge_index))
 
 
@@ -156,12 +185,17 @@ def test_entropy_of_weight_0_changes_not_a_bit(name: str, x: Tensor, edge_index:
         outputs.append(model(x, edge_index))
         loss_of(model, outputs[-1]).backward()
     assert torch.equal(*outputs)
-    assert all(torch.equal(a.grad, b.grad) for a, b in zip(bare.parameters(), zero.parameters(), strict=True))  # type: ignore[arg-type]
+    assert all(
+        torch.equal(a.grad, b.grad)
+        for a, b in zip(bare.parameters(), zero.parameters(), strict=True)
+    )  # type: ignore[arg-type]
 
 
 @every_model
 @pytest.mark.parametrize("entropy", [None, ENTROPY], ids=["bare", "entropy"])
-def test_takes_a_graph_or_an_edge_index(name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor) -> None:
+def test_takes_a_graph_or_an_edge_index(
+    name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor
+) -> None:
     model = build(name, entropy=entropy).eval()
     torch.testing.assert_close(model(x, eamp.Graph(edge_index)), model(x, edge_index))
 
@@ -175,12 +209,16 @@ def test_lives_through_a_state_dict(name: str, x: Tensor, edge_index: Tensor) ->
 
 @every_model
 @pytest.mark.parametrize("entropy", [None, ENTROPY], ids=["bare", "entropy"])
-def test_compiled_is_the_same(name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor) -> None:
+def test_compiled_is_the_same(
+    name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor
+) -> None:
     check_compiled(build(name, entropy=entropy), x, edge_index, "aot_eager")
 
 
 @pytest.mark.filterwarnings("ignore")  # of torch.compile's own imports
-@pytest.mark.skipif(shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler")
+@pytest.mark.skipif(
+    shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler"
+)
 def test_compiled_by_inductor_is_the_same(x: Tensor, edge_index: Tensor) -> None:
     check_compiled(build("entropic-gcn"), x, edge_index, "inductor")
 

@@ -29,7 +29,9 @@ def test_loss_compares_the_guess_with_the_noise(size: float) -> None:
     right = NoisyNodes(Subtract(x, 0.3 * size), 2, noise=0.3)
     right(x, graph)
     assert float(right.auxiliary_loss()) < 1e-10
-    wrong = NoisyNodes(Subtract(x - 3 * 0.3 * size, 0.3 * size), 2, noise=0.3, weight=0.5)  # each guess is 3 too high
+    wrong = NoisyNodes(
+        Subtract(x - 3 * 0.3 * size, 0.3 * size), 2, noise=0.3, weight=0.5
+    )  # each guess is 3 too high
     wrong(x, graph)
     assert float(wrong.auxiliary_loss()) == pytest.approx(0.5 * 9.0, rel=1e-4)
 
@@ -60,7 +62,9 @@ def test_copies_between_forward_and_backward() -> None:
     model = NoisyNodes(GCN(5, 8, 3 + 5, 2), 3)
     model(torch.randn(10, 5), irregular_graph())
     twin = copy.deepcopy(model)
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), twin.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(model.parameters(), twin.parameters(), strict=True)
+    )
     with pytest.raises(RuntimeError, match="forward pass"):
         twin.auxiliary_loss()
     model.auxiliary_loss().backward()

@@ -10,7 +10,9 @@ from problems import irregular_graph
 def normalised(model: PairNormGCN, x: Tensor, graph: eamp.Graph) -> list[Tensor]:
     """What comes out of the normalisation in every hidden layer."""
     seen: list[Tensor] = []
-    handle = model.norm.register_forward_hook(lambda _module, _inputs, output: seen.append(output.detach()))
+    handle = model.norm.register_forward_hook(
+        lambda _module, _inputs, output: seen.append(output.detach())
+    )
     model(x, graph)
     handle.remove()
     return seen
@@ -26,7 +28,9 @@ def test_keeps_the_total_squared_distance_of_all_pairs(scale: float, hidden: int
     layers = normalised(model, torch.randn(10, 5, dtype=torch.float64), graph)
     assert len(layers) == 8
     for layer in layers:
-        assert float(torch.cdist(layer, layer).square().sum()) == pytest.approx(2 * 10**2 * scale**2, rel=0.02)
+        assert float(torch.cdist(layer, layer).square().sum()) == pytest.approx(
+            2 * 10**2 * scale**2, rel=0.02
+        )
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])
@@ -34,7 +38,9 @@ def test_scaled_individually_every_node_has_the_norm_s(scale: float) -> None:
     torch.manual_seed(0)
     model = PairNormGCN(5, 16, 3, num_layers=4, scale=scale, scale_individually=True).double()
     for layer in normalised(model, torch.randn(10, 5, dtype=torch.float64), irregular_graph()):
-        torch.testing.assert_close(layer.norm(dim=1), torch.full((10,), scale, dtype=torch.float64), rtol=1e-3, atol=0)
+        torch.testing.assert_close(
+            layer.norm(dim=1), torch.full((10,), scale, dtype=torch.float64), rtol=1e-3, atol=0
+        )
 
 
 def test_one_layer_is_the_output_convolution() -> None:
@@ -46,6 +52,10 @@ def test_one_layer_is_the_output_convolution() -> None:
 def test_graphs_of_a_batch_do_not_see_each_other() -> None:
     one = irregular_graph()
     x = torch.randn(20, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    both = eamp.Graph(torch.cat([one.edge_index, one.edge_index + 10], 1), 20, batch=torch.arange(2).repeat_interleave(10))
+    both = eamp.Graph(
+        torch.cat([one.edge_index, one.edge_index + 10], 1),
+        20,
+        batch=torch.arange(2).repeat_interleave(10),
+    )
     model = PairNormGCN(5, 16, 3, num_layers=3).double()
     torch.testing.assert_close(model(x, both), torch.cat([model(x[:10], one), model(x[10:], one)]))

@@ -40,7 +40,9 @@ def energies(x: Tensor, graph: eamp.Graph = GRAPH) -> Tensor:
 
 def test_the_energies_add_up_to_what_a_propagation_lowers() -> None:
     x = features()
-    torch.testing.assert_close(energies(x).sum(), (x * (x - gcn_propagate(x, GRAPH))).sum() / 3**0.5)
+    torch.testing.assert_close(
+        energies(x).sum(), (x * (x - gcn_propagate(x, GRAPH))).sum() / 3**0.5
+    )
 
 
 def test_sym_is_the_gradient_of_its_entropy() -> None:
@@ -48,7 +50,9 @@ def test_sym_is_the_gradient_of_its_entropy() -> None:
     ratio = energies(x) / 0.7
     entropy = (ratio * torch.exp(-ratio)).sum()
     (gradient,) = torch.autograd.grad(entropy, x)
-    torch.testing.assert_close(step(x.detach(), weight=2.0, temperature=0.7, normalization="sym"), 2 * 0.7 * gradient)
+    torch.testing.assert_close(
+        step(x.detach(), weight=2.0, temperature=0.7, normalization="sym"), 2 * 0.7 * gradient
+    )
 
 
 @pytest.mark.parametrize("normalization", [None, "sym"])
@@ -58,7 +62,9 @@ def test_scale_free_is_the_gradient_at_the_scaled_embedding(normalization: Any) 
     energy = energies(x / scale) if normalization else eamp.dirichlet_energy(x / scale, GRAPH)
     ratio = energy / 0.7
     (gradient,) = torch.autograd.grad((ratio * torch.exp(-ratio)).sum(), x)
-    got = step(x.detach(), weight=2.0, temperature=0.7, normalization=normalization, scale_free=True)
+    got = step(
+        x.detach(), weight=2.0, temperature=0.7, normalization=normalization, scale_free=True
+    )
     torch.testing.assert_close(got, 2 * 0.7 * scale**2 * gradient)
 
 
@@ -66,12 +72,20 @@ def test_scale_free_is_the_gradient_at_the_scaled_embedding(normalization: Any) 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_scale_free_steps_grow_with_the_embedding(normalization: Any, factor: float) -> None:
     x = features()
-    options = {"weight": 1.5, "temperature": 0.2, "normalization": normalization, "scale_free": True}
+    options = {
+        "weight": 1.5,
+        "temperature": 0.2,
+        "normalization": normalization,
+        "scale_free": True,
+    }
     torch.testing.assert_close(step(factor * x, **options), factor * step(x, **options))
     assert not step(torch.zeros_like(x), **options).any()
 
 
-@pytest.mark.parametrize("options", [{"normalization": "sym"}, {"scale_free": True}, {"normalization": "sym", "scale_free": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{"normalization": "sym"}, {"scale_free": True}, {"normalization": "sym", "scale_free": True}],
+)
 def test_they_are_differentiated_through(options: dict[str, Any]) -> None:
     layer = eamp.EntropyAware(Nothing(), 1.5, 0.5, placement="input", detach=False, **options)
     assert torch.autograd.gradcheck(lambda x: layer(x, GRAPH), features().requires_grad_())
@@ -86,16 +100,24 @@ def test_scale_free_energies_are_free_of_the_width() -> None:
 
 def test_graphs_of_a_batch_have_their_own_scale() -> None:
     x = torch.cat([features(), 100 * features(seed=1)])
-    both = eamp.Graph(torch.cat([GRAPH.edge_index, GRAPH.edge_index + N], 1), 2 * N, batch=torch.arange(2).repeat_interleave(N))
+    both = eamp.Graph(
+        torch.cat([GRAPH.edge_index, GRAPH.edge_index + N], 1),
+        2 * N,
+        batch=torch.arange(2).repeat_interleave(N),
+    )
     options = {"weight": 1.5, "temperature": 0.2, "normalization": "sym", "scale_free": True}
-    torch.testing.assert_close(step(x, both, **options), torch.cat([step(x[:N], **options), step(x[N:], **options)]))
+    torch.testing.assert_close(
+        step(x, both, **options), torch.cat([step(x[:N], **options), step(x[N:], **options)])
+    )
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.5, 0.9, 1.0])
 def test_gain_is_the_share_of_a_propagation_that_the_step_undoes(gain: float) -> None:
     conv = GCNConv(3, 3, bias=False).double()
     torch.nn.init.eye_(conv.lin.weight)
-    layer = eamp.EntropyAware(conv, Gain(gain), temperature=1e12, placement="input", normalization="sym")
+    layer = eamp.EntropyAware(
+        conv, Gain(gain), temperature=1e12, placement="input", normalization="sym"
+    )
     x = features()
     torch.testing.assert_close(layer(x, GRAPH), (1 - gain) * gcn_propagate(x, GRAPH) + gain * x)
 

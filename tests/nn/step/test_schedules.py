@@ -16,8 +16,8 @@ from torch_geometric.nn import GraphSAGE
 import eamp
 from eamp.functional import energy_of
 from eamp.nn import GCN, MODELS, Cap, Feedback, Gain, Ramp, collapse_threshold, number_layers
-from eamp.nn.step import threshold
 from eamp.nn.conv.gcn_conv import GCNConv
+from eamp.nn.step import threshold
 from eamp.nn.step.layer_state import LayerState, Position
 from eamp.nn.step.weight import SCHEDULES, Schedule, as_weight
 from problems import irregular_graph, problems
@@ -29,15 +29,30 @@ EDGES = GRAPH.edge_index
 DESCRIBED: dict[str, dict[str, Any]] = {
     "ramp": {"schedule": "ramp", "start": 0.5, "end": 2.0, "curve": "geometric"},
     "feedback": {"schedule": "feedback", "lowest": 0, "highest": 5},
-    "feedback of entropy per node": {"schedule": "feedback", "lowest": 0, "highest": 5, "measure": "entropy", "per": "node"},
+    "feedback of entropy per node": {
+        "schedule": "feedback",
+        "lowest": 0,
+        "highest": 5,
+        "measure": "entropy",
+        "per": "node",
+    },
     "gain": {"schedule": "gain", "of": 1.3},
     "hops": {"schedule": "hops", "of": 0.3},
     "cap": {"schedule": "cap", "of": 3.0, "fraction": 0.3},
-    "cap per graph": {"schedule": "cap", "of": 3.0, "fraction": 0.3, "reach": "neighbours", "per": "graph"},
+    "cap per graph": {
+        "schedule": "cap",
+        "of": 3.0,
+        "fraction": 0.3,
+        "reach": "neighbours",
+        "per": "graph",
+    },
     "ramp of gains": {"schedule": "gain", "of": {"schedule": "ramp", "start": 0.5, "end": 1.5}},
     "capped feedback in gains": {
         "schedule": "cap",
-        "of": {"schedule": "gain", "of": {"schedule": "feedback", "lowest": 0.5, "highest": 2, "detach": False}},
+        "of": {
+            "schedule": "gain",
+            "of": {"schedule": "feedback", "lowest": 0.5, "highest": 2, "detach": False},
+        },
         "fraction": 0.5,
     },
 }
@@ -51,21 +66,34 @@ class Same(torch.nn.Module):
         return x.clone()
 
 
-def state_of(x: Tensor, graph: eamp.Graph, temperature: float | Tensor = 1.0, **changes: Any) -> LayerState:
+def state_of(
+    x: Tensor, graph: eamp.Graph, temperature: float | Tensor = 1.0, **changes: Any
+) -> LayerState:
     energy = energy_of(x, graph.csr)
     parts = graph.csr, graph.batch, graph.num_graphs
-    return LayerState(Position(1, 1), x, energy, temperature, graph, False, *parts, "exact", False)._replace(**changes)
+    return LayerState(
+        Position(1, 1), x, energy, temperature, graph, False, *parts, "exact", False
+    )._replace(**changes)
 
 
 def layer_of(weight: Any, **options: Any) -> eamp.EntropyAware:
-    return number_layers(eamp.EntropyAware(Same(), weight, options.pop("temperature", 1.0), **options))
+    return number_layers(
+        eamp.EntropyAware(Same(), weight, options.pop("temperature", 1.0), **options)
+    )
 
 
 # --- Ramp -------------------------------------------------------------------------------------------------------------
 
 
-@given(st.floats(0.01, 10), st.floats(0.01, 10), st.integers(2, 100), st.sampled_from(["linear", "geometric"]))
-def test_a_ramp_starts_ends_and_steps_evenly(start: float, end: float, layers: int, curve: Any) -> None:
+@given(
+    st.floats(0.01, 10),
+    st.floats(0.01, 10),
+    st.integers(2, 100),
+    st.sampled_from(["linear", "geometric"]),
+)
+def test_a_ramp_starts_ends_and_steps_evenly(
+    start: float, end: float, layers: int, curve: Any
+) -> None:
     ramp = Ramp(start, end, curve)
     values = [ramp.at(Position(layer, layers)) for layer in range(1, layers + 1)]
     assert (values[0], values[-1]) == (pytest.approx(start), pytest.approx(end))
@@ -75,12 +103,20 @@ def test_a_ramp_starts_ends_and_steps_evenly(start: float, end: float, layers: i
     assert ramp.at(Position(1, 1)) == pytest.approx(start)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if "grand" not in name and name != "acmp"])
+@pytest.mark.parametrize(
+    "name", [name for name in MODELS if "grand" not in name and name != "acmp"]
+)
 def test_every_model_tells_its_layers_their_number(name: str) -> None:
-    model, calls = MODELS[name](4, 6, 3, 3, entropy={"weight": DESCRIBED["ramp"], "temperature": 1.0}), []
+    model, calls = (
+        MODELS[name](4, 6, 3, 3, entropy={"weight": DESCRIBED["ramp"], "temperature": 1.0}),
+        [],
+    )
     for layer in model.modules():
         if isinstance(layer, eamp.EntropyAware):
-            layer.register_forward_pre_hook(lambda layer, _, given: calls.append(given.get("position") or layer.position), with_kwargs=True)
+            layer.register_forward_pre_hook(
+                lambda layer, _, given: calls.append(given.get("position") or layer.position),
+                with_kwargs=True,
+            )
     model(torch.randn(10, 4), GRAPH)
     assert calls == [Position(layer, len(calls)) for layer in range(1, len(calls) + 1)]
     assert len(calls) >= 2
@@ -88,9 +124,15 @@ def test_every_model_tells_its_layers_their_number(name: str) -> None:
 
 def test_wrap_numbers_what_it_wraps_and_a_ramp_without_a_number_is_an_error() -> None:
     model = eamp.wrap(GraphSAGE(4, 4, 4), skip="convs.1", weight=Ramp(1, 2), temperature=1.0)
-    assert [model.convs[i].position for i in (0, 2, 3)] == [Position(1, 3), Position(2, 3), Position(3, 3)]
+    assert [model.convs[i].position for i in (0, 2, 3)] == [
+        Position(1, 3),
+        Position(2, 3),
+        Position(3, 3),
+    ]
     assert copy.deepcopy(model).convs[3].position == Position(3, 3)
-    with pytest.raises(ValueError, match=r"has to know the layer's number .*number_layers\(model\)"):
+    with pytest.raises(
+        ValueError, match=r"has to know the layer's number .*number_layers\(model\)"
+    ):
         eamp.EntropyAware(GCNConv(4, 4), Ramp(1, 2))(torch.randn(10, 4), EDGES)
 
 
@@ -98,17 +140,28 @@ def test_a_ramp_gives_each_layer_its_constant() -> None:
     x = torch.randn(10, 4)
     layer = layer_of(Ramp(0.5, 1.5))
     for number, weight in ((1, 0.5), (2, 1.0), (3, 1.5)):
-        torch.testing.assert_close(layer(x, GRAPH, position=Position(number, 3)), layer_of(weight)(x, GRAPH))
+        torch.testing.assert_close(
+            layer(x, GRAPH, position=Position(number, 3)), layer_of(weight)(x, GRAPH)
+        )
 
 
 # --- Feedback ---------------------------------------------------------------------------------------------------------
 
 
-@given(problems(min_nodes=2), st.sampled_from(["energy", "entropy"]), st.sampled_from(["graph", "node"]), st.booleans())
-def test_feedback_is_bounded_and_falls_as_its_measure_grows(problem: Any, measure: Any, per: Any, normalize: bool) -> None:
+@given(
+    problems(min_nodes=2),
+    st.sampled_from(["energy", "entropy"]),
+    st.sampled_from(["graph", "node"]),
+    st.booleans(),
+)
+def test_feedback_is_bounded_and_falls_as_its_measure_grows(
+    problem: Any, measure: Any, per: Any, normalize: bool
+) -> None:
     x, graph = problem
     schedule = Feedback(0.5, 3.0, 0.7, measure=measure, per=per)
-    small, large = (schedule(state_of(scale * x, graph, normalize=normalize)) for scale in (0.5, 0.6))
+    small, large = (
+        schedule(state_of(scale * x, graph, normalize=normalize)) for scale in (0.5, 0.6)
+    )
     assert bool(((small >= 0.5 - 1e-9) & (small <= 3.0 + 1e-9)).all())
     if measure == "energy":
         assert bool((large <= small + 1e-12).all())
@@ -122,8 +175,12 @@ def test_feedback_is_halfway_at_its_target_highest_at_collapse_and_lowest_far_ab
     assert values == pytest.approx([2.0, 3.0, 1.0], abs=1e-6)
     top = Feedback(0.0, 2.0, target=1.0, measure="entropy")
     constant = torch.full((10,), 0.7, dtype=torch.float64)
-    assert top(state_of(x, GRAPH, 0.7, energy=constant)).item() == pytest.approx(1.0)  # E = T: the largest entropy there is
-    assert top(state_of(x, GRAPH, 0.7, energy=constant, normalize=True)).item() == pytest.approx(1.0)  # all nodes alike
+    assert top(state_of(x, GRAPH, 0.7, energy=constant)).item() == pytest.approx(
+        1.0
+    )  # E = T: the largest entropy there is
+    assert top(state_of(x, GRAPH, 0.7, energy=constant, normalize=True)).item() == pytest.approx(
+        1.0
+    )  # all nodes alike
 
 
 def test_feedback_detached_or_not() -> None:
@@ -151,7 +208,11 @@ def hidden_energy(graph: eamp.Graph, width: int, weight: Any) -> float:
 
 
 @pytest.mark.parametrize("width", [64, 256])
-@pytest.mark.parametrize("graph", [nx.grid_2d_graph(6, 6), nx.random_regular_graph(8, 40, seed=0)], ids=["grid", "degree 8"])
+@pytest.mark.parametrize(
+    "graph",
+    [nx.grid_2d_graph(6, 6), nx.random_regular_graph(8, 40, seed=0)],
+    ids=["grid", "degree 8"],
+)
 def test_a_gain_means_the_same_at_any_width_and_degree(graph: nx.Graph, width: int) -> None:
     assert hidden_energy(eamp.Graph(graph), width, Gain(0.8)) < 1e-3
     assert hidden_energy(eamp.Graph(graph), width, Gain(1.3)) > 0.2
@@ -160,7 +221,11 @@ def test_a_gain_means_the_same_at_any_width_and_degree(graph: nx.Graph, width: i
 def test_gain_is_a_multiple_of_the_threshold_one_per_graph() -> None:
     x = torch.randn(10, 4, dtype=torch.float64)
     assert Gain(1.5)(state_of(x, GRAPH)) == pytest.approx(1.5 * collapse_threshold(GRAPH, 4).item())
-    batch = eamp.Graph(Batch.from_data_list([Data(edge_index=EDGES, num_nodes=10), Data(edge_index=EDGES[:, :0], num_nodes=3)]))
+    batch = eamp.Graph(
+        Batch.from_data_list(
+            [Data(edge_index=EDGES, num_nodes=10), Data(edge_index=EDGES[:, :0], num_nodes=3)]
+        )
+    )
     values = Gain(1.5)(state_of(torch.randn(13, 4, dtype=torch.float64), batch))
     torch.testing.assert_close(values[:10], Gain(1.5)(state_of(x, GRAPH)).expand(10))  # type: ignore[index, union-attr]
     assert not values[10:].any()  # type: ignore[index]
@@ -169,25 +234,43 @@ def test_gain_is_a_multiple_of_the_threshold_one_per_graph() -> None:
 # --- Cap --------------------------------------------------------------------------------------------------------------
 
 
-@given(problems(weighted=False, min_nodes=2), st.floats(0.1, 3), st.floats(0.1, 10), st.sampled_from(["graph", "node"]))
-def test_a_capped_step_moves_no_node_further_than_allowed(problem: Any, fraction: float, temperature: float, per: Any) -> None:
+@given(
+    problems(weighted=False, min_nodes=2),
+    st.floats(0.1, 3),
+    st.floats(0.1, 10),
+    st.sampled_from(["graph", "node"]),
+)
+def test_a_capped_step_moves_no_node_further_than_allowed(
+    problem: Any, fraction: float, temperature: float, per: Any
+) -> None:
     x, graph = problem
     row, col = graph.edge_index
-    farthest = x.new_zeros(graph.num_nodes).scatter_reduce(0, row, (x[row] - x[col]).norm(dim=1), "amax")
+    farthest = x.new_zeros(graph.num_nodes).scatter_reduce(
+        0, row, (x[row] - x[col]).norm(dim=1), "amax"
+    )
     reach = math.sqrt(2 * temperature) * (graph.degree * x.size(1)) ** 0.25
     for variant in ("exact", "paper"):
         for normalize in (False, True):
             given_options = {"temperature": temperature, "variant": variant, "normalize": normalize}
             by_neighbours, by_temperature = (
-                (layer_of(Cap(1e6, fraction, which, per), **given_options)(x, graph) - x).norm(dim=1)  # type: ignore[arg-type]
+                (layer_of(Cap(1e6, fraction, which, per), **given_options)(x, graph) - x).norm(
+                    dim=1
+                )  # type: ignore[arg-type]
                 for which in ("neighbours", "temperature")
             )
             assert bool((by_neighbours <= fraction * farthest * (1 + 1e-6) + 1e-9).all())
             assert bool((by_temperature <= fraction * reach * (1 + 1e-6) + 1e-9).all())
 
 
-@given(problems(weighted=False, min_nodes=2), st.floats(0.1, 1), st.floats(0.1, 10), st.floats(0.1, 100))
-def test_the_stability_bound_adds_a_constant_at_most(problem: Any, fraction: float, temperature: float, scale: float) -> None:
+@given(
+    problems(weighted=False, min_nodes=2),
+    st.floats(0.1, 1),
+    st.floats(0.1, 10),
+    st.floats(0.1, 100),
+)
+def test_the_stability_bound_adds_a_constant_at_most(
+    problem: Any, fraction: float, temperature: float, scale: float
+) -> None:
     x, graph = problem
     x = scale * x
     out = layer_of(Cap(1e6, fraction, "neighbours"), temperature=temperature)(x, graph)
@@ -198,7 +281,9 @@ def test_the_stability_bound_adds_a_constant_at_most(problem: Any, fraction: flo
 def test_a_cap_that_does_not_bind_changes_nothing() -> None:
     x = torch.randn(10, 4)
     torch.testing.assert_close(layer_of(Cap(0.01, 100.0))(x, GRAPH), layer_of(0.01)(x, GRAPH))
-    torch.testing.assert_close(Cap(-1e6, 1.0)(state_of(x, GRAPH)), -Cap(1e6, 1.0)(state_of(x, GRAPH)))
+    torch.testing.assert_close(
+        Cap(-1e6, 1.0)(state_of(x, GRAPH)), -Cap(1e6, 1.0)(state_of(x, GRAPH))
+    )
 
 
 @pytest.mark.parametrize("reach", ["temperature", "neighbours"])
@@ -248,14 +333,28 @@ def test_permutation_equivariance(described: dict[str, Any], problem: Any, seed:
     ids=lambda options: ", ".join(options) or "plain",
 )
 @pytest.mark.parametrize("detach", [True, False])
-def test_it_goes_with_every_option_in_training_and_evaluation(described: dict[str, Any], options: dict[str, Any], detach: bool) -> None:
-    model = GCN(4, 6, 3, 3, entropy={"temperature": 2.0, "weight": described, "detach": detach, **options})
+def test_it_goes_with_every_option_in_training_and_evaluation(
+    described: dict[str, Any], options: dict[str, Any], detach: bool
+) -> None:
+    model = GCN(
+        4, 6, 3, 3, entropy={"temperature": 2.0, "weight": described, "detach": detach, **options}
+    )
     if options.get("placement"):
-        model = GCN(4, 6, 3, 3, entropy={"temperature": 2.0, "weight": described, "detach": detach, "variant": "paper"}, form="paper")
+        model = GCN(
+            4,
+            6,
+            3,
+            3,
+            entropy={"temperature": 2.0, "weight": described, "detach": detach, "variant": "paper"},
+            form="paper",
+        )
     x = torch.randn(10, 4)
     out = model(x, EDGES)
     out.square().sum().backward()
-    assert all(parameter.grad is not None and torch.isfinite(parameter.grad).all() for parameter in model.parameters())
+    assert all(
+        parameter.grad is not None and torch.isfinite(parameter.grad).all()
+        for parameter in model.parameters()
+    )
     other = copy.deepcopy(model).eval()
     torch.testing.assert_close(other(x, EDGES), out)
     for parameter in other.parameters():
@@ -265,12 +364,16 @@ def test_it_goes_with_every_option_in_training_and_evaluation(described: dict[st
 
 
 @every_schedule
-@pytest.mark.parametrize("options", [{}, {"variant": "paper"}, {"normalize": True}], ids=["exact", "paper", "normalize"])
+@pytest.mark.parametrize(
+    "options", [{}, {"variant": "paper"}, {"normalize": True}], ids=["exact", "paper", "normalize"]
+)
 def test_gradients_are_exact(described: dict[str, Any], options: dict[str, Any]) -> None:
     described = copy.deepcopy(described)
     if described["schedule"] == "feedback":
         described["detach"] = False
-    layer = layer_of(described, temperature=0.8, detach=False, learn_temperature=True, **options).double()
+    layer = layer_of(
+        described, temperature=0.8, detach=False, learn_temperature=True, **options
+    ).double()
     x = torch.randn(10, 3, dtype=torch.float64, requires_grad=True)
 
     def run(x: Tensor, log_temperature: Tensor) -> Tensor:
@@ -284,7 +387,9 @@ def test_gradients_are_exact(described: dict[str, Any], options: dict[str, Any])
 def test_a_graph_in_a_batch_is_the_graph_alone(described: dict[str, Any], normalize: bool) -> None:
     pair = [eamp.Graph(nx.cycle_graph(6)), GRAPH]
     features = [torch.randn(graph.num_nodes, 4) for graph in pair]
-    batch = Batch.from_data_list([Data(x=x, edge_index=graph.edge_index) for x, graph in zip(features, pair, strict=True)])
+    batch = Batch.from_data_list(
+        [Data(x=x, edge_index=graph.edge_index) for x, graph in zip(features, pair, strict=True)]
+    )
     layer = layer_of(described, normalize=normalize)
     alone = torch.cat([layer(x, graph) for x, graph in zip(features, pair, strict=True)])
     torch.testing.assert_close(layer(batch.x, eamp.Graph(batch)), alone, rtol=1e-4, atol=1e-5)
@@ -304,11 +409,15 @@ def test_torch_compile_in_one_graph(described: dict[str, Any], adjacency: str) -
 
 
 @pytest.mark.parametrize("adjacency", ["edge_index", "graph"])
-def test_compiled_the_threshold_is_still_estimated_once(adjacency: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_the_threshold_is_still_estimated_once(
+    adjacency: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch._dynamo.reset()
     calls, estimate = [], threshold.estimate
     monkeypatch.setattr(threshold, "estimate", lambda *given: calls.append(1) or estimate(*given))
-    model = torch.compile(GCN(4, 4, 3, 3, entropy={"weight": DESCRIBED["gain"]}), fullgraph=True, backend="aot_eager")
+    model = torch.compile(
+        GCN(4, 4, 3, 3, entropy={"weight": DESCRIBED["gain"]}), fullgraph=True, backend="aot_eager"
+    )
     graph = irregular_graph()
     adjacency_given = graph.edge_index if adjacency == "edge_index" else graph
     for _ in range(3):

@@ -30,13 +30,19 @@ def closed_form(k: int, width: int) -> float:
 )
 @pytest.mark.parametrize("width", [16, 256])
 def test_closed_form_on_regular_bipartite_graphs(graph: nx.Graph, degree: int, width: int) -> None:
-    assert collapse_threshold(eamp.Graph(graph), width).item() == pytest.approx(closed_form(degree, width), rel=1e-3)
+    assert collapse_threshold(eamp.Graph(graph), width).item() == pytest.approx(
+        closed_form(degree, width), rel=1e-3
+    )
 
 
 def dense_radius(graph: eamp.Graph, weight: float, width: int) -> float:
     identity = torch.eye(graph.num_nodes, dtype=torch.float64)
     step = eamp.ops.weighted_differences(graph.csr.rsqrt_degree / width**0.5, identity, graph.csr)
-    return float(torch.linalg.eigvals((identity + weight * step) @ gcn_propagate(identity, graph)).abs().max())
+    return float(
+        torch.linalg.eigvals((identity + weight * step) @ gcn_propagate(identity, graph))
+        .abs()
+        .max()
+    )
 
 
 @given(graphs(min_nodes=3))
@@ -54,15 +60,29 @@ def test_it_is_0_where_no_weight_helps(graph: nx.Graph) -> None:
 
 
 def test_graphs_in_a_batch_have_the_thresholds_they_have_alone() -> None:
-    alone = [eamp.Graph(graph) for graph in (nx.cycle_graph(6), nx.grid_2d_graph(3, 4), nx.complete_graph(4), nx.star_graph(5))]
-    batch = Batch.from_data_list([Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes) for graph in alone])
+    alone = [
+        eamp.Graph(graph)
+        for graph in (
+            nx.cycle_graph(6),
+            nx.grid_2d_graph(3, 4),
+            nx.complete_graph(4),
+            nx.star_graph(5),
+        )
+    ]
+    batch = Batch.from_data_list(
+        [Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes) for graph in alone]
+    )
     together = collapse_threshold(eamp.Graph(batch), 64)
-    torch.testing.assert_close(together, torch.cat([collapse_threshold(graph, 64) for graph in alone]), rtol=1e-3, atol=0)
+    torch.testing.assert_close(
+        together, torch.cat([collapse_threshold(graph, 64) for graph in alone]), rtol=1e-3, atol=0
+    )
 
 
 def test_an_edge_index_may_leave_nodes_out() -> None:
     square = undirected((0, 1), (1, 2), (2, 3), (3, 0))
-    torch.testing.assert_close(collapse_threshold(square, 64, num_nodes=9), collapse_threshold(square, 64))
+    torch.testing.assert_close(
+        collapse_threshold(square, 64, num_nodes=9), collapse_threshold(square, 64)
+    )
 
 
 def test_it_is_estimated_once_and_forgotten_with_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:

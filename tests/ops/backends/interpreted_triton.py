@@ -68,12 +68,18 @@ def test_all_sums_agree_with_the_oracle(problem: tuple[Tensor, eamp.Graph]) -> N
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, *HALVES])
-def test_half_precision_and_float32_are_summed_in_float32(dtype: torch.dtype, weighted: bool) -> None:
+def test_half_precision_and_float32_are_summed_in_float32(
+    dtype: torch.dtype, weighted: bool
+) -> None:
     check(torch.randn(9, 6).to(dtype), random_graph(9, 20, weighted=weighted).csr, 2e-5)
 
 
-@pytest.mark.parametrize(("features", "leaves"), [(1, 34), (20, 9), (131, 5)])  # in tiles of 32 × 1, 8 × 32 and 2 × 128
-def test_rows_longer_than_a_tile_and_features_that_do_not_fill_one(features: int, leaves: int) -> None:
+@pytest.mark.parametrize(
+    ("features", "leaves"), [(1, 34), (20, 9), (131, 5)]
+)  # in tiles of 32 × 1, 8 × 32 and 2 × 128
+def test_rows_longer_than_a_tile_and_features_that_do_not_fill_one(
+    features: int, leaves: int
+) -> None:
     hub = eamp.Graph(undirected(*((0, j) for j in range(1, leaves + 1))))
     check(torch.randn(leaves + 1, features, dtype=torch.float64), hub.csr, 1e-12)
 
@@ -99,9 +105,18 @@ def test_edges_without_features_sum_to_zero() -> None:
 def test_strided_operands() -> None:
     check(torch.randn(3, 10, dtype=torch.float64).t(), irregular_graph().csr, 1e-12)
     csr = irregular_graph().csr
-    given = [torch.randn(10, 6)[:, ::2], torch.randn(3, 10).t(), torch.randn(10, 2)[:, 0], torch.randn(20)[::2]]
+    given = [
+        torch.randn(10, 6)[:, ::2],
+        torch.randn(3, 10).t(),
+        torch.randn(10, 2)[:, 0],
+        torch.randn(20)[::2],
+    ]
     assert not any(operand.is_contiguous() for operand in given)
-    for a, b in zip(all_sums("triton", *given, csr), all_sums("triton", *(o.contiguous() for o in given), csr), strict=True):  # type: ignore[arg-type]
+    for a, b in zip(
+        all_sums("triton", *given, csr),
+        all_sums("triton", *(o.contiguous() for o in given), csr),
+        strict=True,
+    ):  # type: ignore[arg-type]
         assert torch.equal(a, b)
 
 
@@ -110,21 +125,29 @@ def test_padding_past_the_last_row_is_never_read() -> None:
     assert csr.edge_weight is not None
     padding = torch.full((3,), 10**6, dtype=torch.int32)
     padded = csr._replace(
-        col=torch.cat([csr.col, padding]), edge_weight=torch.cat([csr.edge_weight, csr.edge_weight.new_full((3,), torch.nan)])
+        col=torch.cat([csr.col, padding]),
+        edge_weight=torch.cat([csr.edge_weight, csr.edge_weight.new_full((3,), torch.nan)]),
     )
     given = (x := torch.randn(7, 3), *random_operands(x))
-    for a, b in zip(all_sums("triton", *given, padded), all_sums("triton", *given, csr), strict=True):
+    for a, b in zip(
+        all_sums("triton", *given, padded), all_sums("triton", *given, csr), strict=True
+    ):
         assert torch.equal(a, b)
 
 
 def test_learned_weights_that_are_not_symmetric() -> None:
     csr = random_graph(6, 9).csr
-    a, x = torch.rand(csr.col.numel(), dtype=torch.float64, requires_grad=True), torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    a, x = (
+        torch.rand(csr.col.numel(), dtype=torch.float64, requires_grad=True),
+        torch.randn(6, 2, dtype=torch.float64, requires_grad=True),
+    )
     with eamp.backend("triton"):
         assert gradcheck(lambda a, x: attended_sums(a, x, csr), (a, x), fast_mode=True)
         result = attended_sums(a, x, csr)
     ones = torch.ones(6, dtype=torch.float64)
-    torch.testing.assert_close(result, reference.neighbour_sums(ones, x, ones, csr._replace(edge_weight=a.detach()), False))
+    torch.testing.assert_close(
+        result, reference.neighbour_sums(ones, x, ones, csr._replace(edge_weight=a.detach()), False)
+    )
 
 
 # --- What differences keep -------------------------------------------------------------------------------------------------------
@@ -142,19 +165,35 @@ def test_a_constant_embedding_has_no_differences_at_all(graph: eamp.Graph, value
 
 def test_a_collapsed_embedding_far_from_the_origin_is_as_exact_as_any() -> None:
     graph = random_graph(10, 25, weighted=True)
-    x = torch.randn(10, 5) + 1e4  # which leaves ten bits to the differences, all of which must be seen
+    x = (
+        torch.randn(10, 5) + 1e4
+    )  # which leaves ten bits to the differences, all of which must be seen
     q = torch.rand(10)
-    energy, step = load("triton").squared_differences(x, graph.csr), load("triton").weighted_differences(q, x, graph.csr)
-    torch.testing.assert_close(energy.double(), reference.squared_differences(x.double(), graph.csr), rtol=1e-6, atol=0.0)
-    torch.testing.assert_close(step.double(), reference.weighted_differences(q.double(), x.double(), graph.csr), rtol=1e-5, atol=1e-5)
+    energy, step = (
+        load("triton").squared_differences(x, graph.csr),
+        load("triton").weighted_differences(q, x, graph.csr),
+    )
+    torch.testing.assert_close(
+        energy.double(), reference.squared_differences(x.double(), graph.csr), rtol=1e-6, atol=0.0
+    )
+    torch.testing.assert_close(
+        step.double(),
+        reference.weighted_differences(q.double(), x.double(), graph.csr),
+        rtol=1e-5,
+        atol=1e-5,
+    )
 
 
 @FEW
 @given(problems(min_nodes=2), st.integers(0, 1000))
-def test_nodes_in_another_order_have_the_same_sums_in_that_order(problem: tuple[Tensor, eamp.Graph], seed: int) -> None:
+def test_nodes_in_another_order_have_the_same_sums_in_that_order(
+    problem: tuple[Tensor, eamp.Graph], seed: int
+) -> None:
     x, graph = problem
     order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(seed))
-    moved = eamp.Graph(order.argsort()[graph.edge_index], graph.num_nodes, edge_weight=graph.edge_weight)
+    moved = eamp.Graph(
+        order.argsort()[graph.edge_index], graph.num_nodes, edge_weight=graph.edge_weight
+    )
     y, q, r = random_operands(x)
     before = all_sums("triton", x, y, q, r, graph.csr)
     after = all_sums("triton", x[order], y[order], q[order], r[order], moved.csr)
@@ -179,9 +218,21 @@ def test_the_entropy_step_and_its_energies(dtype: torch.dtype) -> None:
     with eamp.backend("triton"):
         step, energy = ops.entropy_step(x, graph.csr, 0.8, factor=1.5)
     assert (step.dtype, energy.dtype) == (dtype, torch.float32 if dtype in HALVES else dtype)
-    tolerance = {torch.float64: 1e-6, torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1e-2}[dtype]  # weights are in float32
-    torch.testing.assert_close(step.double(), 1.2 * reference.entropy_gradient(x.double(), graph.csr, 0.8), rtol=tolerance, atol=tolerance)
-    torch.testing.assert_close(energy.double(), reference.dirichlet_energy(x.double(), graph.csr), rtol=1e-5, atol=1e-5)
+    tolerance = {
+        torch.float64: 1e-6,
+        torch.float32: 1e-5,
+        torch.float16: 2e-3,
+        torch.bfloat16: 1e-2,
+    }[dtype]  # weights are in float32
+    torch.testing.assert_close(
+        step.double(),
+        1.2 * reference.entropy_gradient(x.double(), graph.csr, 0.8),
+        rtol=tolerance,
+        atol=tolerance,
+    )
+    torch.testing.assert_close(
+        energy.double(), reference.dirichlet_energy(x.double(), graph.csr), rtol=1e-5, atol=1e-5
+    )
 
 
 def test_operators_are_differentiable_twice() -> None:
@@ -199,9 +250,14 @@ def test_operators_are_differentiable_twice() -> None:
     with eamp.backend("triton"):
         assert gradcheck(lambda x: ops.squared_differences(x, csr), (x,), fast_mode=True)
         assert gradcheck(lambda x, y: ops.inner_differences(x, y, csr), (x, y), fast_mode=True)
-        assert gradcheck(lambda x: ops.neighbour_sums(q.detach(), x, r.detach(), csr, True), (x,), fast_mode=True)
+        assert gradcheck(
+            lambda x: ops.neighbour_sums(q.detach(), x, r.detach(), csr, True), (x,), fast_mode=True
+        )
         assert gradcheck(lambda x: ops.channel_squares(x, csr), (x,), fast_mode=True)
-        for check_derivative in (gradcheck, gradgradcheck):  # the second derivatives of the others are made of the same sums
+        for check_derivative in (
+            gradcheck,
+            gradgradcheck,
+        ):  # the second derivatives of the others are made of the same sums
             assert check_derivative(weighted, (q, x, r, y), fast_mode=True)
             assert check_derivative(step, (x, temperature), fast_mode=True)
 

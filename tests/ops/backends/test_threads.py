@@ -39,7 +39,11 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
 
 def test_the_number_of_threads_follows_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    monkeypatch.setattr(threads, "_openmp", lambda: lambda task, block, count, flags: (seen.append(count), task(block)))
+    monkeypatch.setattr(
+        threads,
+        "_openmp",
+        lambda: lambda task, block, count, flags: (seen.append(count), task(block)),
+    )
     for count in (3, 2):
         torch.set_num_threads(count)
         gradient()
@@ -47,7 +51,10 @@ def test_the_number_of_threads_follows_torch(monkeypatch: pytest.MonkeyPatch) ->
     assert seen[0] == 3
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere torch may use an OpenMP runtime without GNU's entry points")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="elsewhere torch may use an OpenMP runtime without GNU's entry points",
+)
 def test_on_linux_tasks_run_on_the_openmp_runtime_of_torch() -> None:
     assert threads._openmp() is not None
 
@@ -63,7 +70,10 @@ def test_many_python_threads_may_call_at_once() -> None:
     torch.set_num_threads(2)
     expected = gradient()
     results: list[torch.Tensor] = []
-    workers = [threading.Thread(target=lambda: results.extend(gradient() for _ in range(10))) for _ in range(6)]
+    workers = [
+        threading.Thread(target=lambda: results.extend(gradient() for _ in range(10)))
+        for _ in range(6)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -84,7 +94,9 @@ class Gradients(Dataset[torch.Tensor]):
 def test_data_loader_workers_that_fork() -> None:
     torch.set_num_threads(2)
     expected = gradient()  # the parent's pool is up before the workers are forked
-    loader = DataLoader(Gradients(), batch_size=None, num_workers=2, multiprocessing_context="fork", timeout=60)
+    loader = DataLoader(
+        Gradients(), batch_size=None, num_workers=2, multiprocessing_context="fork", timeout=60
+    )
     for index, result in enumerate(loader):
         assert torch.equal(result, expected + index)
 

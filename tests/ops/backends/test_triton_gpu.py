@@ -15,9 +15,12 @@ import eamp
 from eamp.ops import backends
 from problems import random_graph
 
-needs_triton = pytest.mark.skipif(not backends._has_triton, reason="Triton is not installed; it comes with eamp[test] on Linux")
+needs_triton = pytest.mark.skipif(
+    not backends._has_triton, reason="Triton is not installed; it comes with eamp[test] on Linux"
+)
 needs_compiler = pytest.mark.skipif(
-    not backends._has_triton or os.environ.get("TRITON_INTERPRET", "0") != "0", reason="Triton is not installed, or told to interpret"
+    not backends._has_triton or os.environ.get("TRITON_INTERPRET", "0") != "0",
+    reason="Triton is not installed, or told to interpret",
 )
 
 
@@ -32,7 +35,9 @@ needs_compiler = pytest.mark.skipif(
         ("meta", True, "torch"),
     ],
 )
-def test_the_device_chooses_the_backend(device: str, has_triton: bool, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_device_chooses_the_backend(
+    device: str, has_triton: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(backends, "_has_triton", has_triton)
     assert backends.choose(torch.device(device)) == expected
     with eamp.backend("torch"):
@@ -54,11 +59,20 @@ def test_all_that_is_asked_of_the_kernels_holds_in_the_interpreter() -> None:
 
 @needs_compiler
 def test_tensors_on_the_cpu_are_refused_with_advice() -> None:
-    with eamp.backend("triton"), pytest.raises(ValueError, match=r"needs tensors on a GPU.*'numba'"):
+    with (
+        eamp.backend("triton"),
+        pytest.raises(ValueError, match=r"needs tensors on a GPU.*'numba'"),
+    ):
         eamp.dirichlet_energy(torch.ones(2, 1), torch.tensor([[0, 1], [1, 0]]))
 
 
-POINTERS = {torch.int32: "*i32", torch.int64: "*i64", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.float64: "*fp64"}
+POINTERS = {
+    torch.int32: "*i32",
+    torch.int64: "*i64",
+    torch.bfloat16: "*bf16",
+    torch.float32: "*fp32",
+    torch.float64: "*fp64",
+}
 
 
 class Compiler:
@@ -83,7 +97,9 @@ class Compiler:
             else:
                 signature[name] = "i32"
         signature |= dict.fromkeys(constants, "constexpr")
-        source = ASTSource(self.kernel, {name: signature[name] for name in self.kernel.arg_names}, constants)
+        source = ASTSource(
+            self.kernel, {name: signature[name] for name in self.kernel.arg_names}, constants
+        )
         asm = triton.compile(source, target=self.target, options={"num_warps": num_warps}).asm
         assert asm.get("cubin") or asm.get("hsaco")
         self.assembly.append(asm["ptx"] if "ptx" in asm else asm["amdgcn"])
@@ -115,7 +131,11 @@ def test_kernels_compile_for_gpus_without_atomics(
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     assembly: list[str] = []
     for name in ("inner", "weighted", "neighbours", "channels"):
-        monkeypatch.setattr(triton_kernels, name, Compiler(getattr(triton_kernels, name), GPUTarget(*target), assembly))
+        monkeypatch.setattr(
+            triton_kernels,
+            name,
+            Compiler(getattr(triton_kernels, name), GPUTarget(*target), assembly),
+        )
     csr = random_graph(4, 5, weighted=weighted).csr
     csr = csr._replace(rowptr=csr.rowptr.to(index), col=csr.col.to(index))
     x, y = torch.ones(2, 4, features, dtype=dtype)

@@ -46,10 +46,18 @@ class AttentionDiffusion(VectorField):
         tensor([0., 0., 0., 0., 0., 0., 0., 0.], grad_fn=<SelectBackward0>)
     """
 
-    def __init__(self, channels: int, heads: int = 4, head_channels: int = 16, every_evaluation: bool = False) -> None:
+    def __init__(
+        self, channels: int, heads: int = 4, head_channels: int = 16, every_evaluation: bool = False
+    ) -> None:
         super().__init__()
-        self.heads, self.head_channels, self.every_evaluation = heads, head_channels, every_evaluation
-        self.query = Linear(channels, heads * head_channels, weight_initializer="glorot", bias_initializer="zeros")
+        self.heads, self.head_channels, self.every_evaluation = (
+            heads,
+            head_channels,
+            every_evaluation,
+        )
+        self.query = Linear(
+            channels, heads * head_channels, weight_initializer="glorot", bias_initializer="zeros"
+        )
         # A bias of the keys would add the same to all scores of a node, which the softmax does not see.
         self.key = Linear(channels, heads * head_channels, bias=False, weight_initializer="glorot")
 
@@ -60,16 +68,28 @@ class AttentionDiffusion(VectorField):
 
     def attention(self, x: Tensor, csr: CSR) -> tuple[Tensor, Tensor]:
         """Weights of the edges, ``[m]``, and of the nodes themselves, ``[n]``."""
-        query = self.query(x).view(-1, self.heads, self.head_channels) / math.sqrt(self.head_channels)
+        query = self.query(x).view(-1, self.heads, self.head_channels) / math.sqrt(
+            self.head_channels
+        )
         key = self.key(x).view(-1, self.heads, self.head_channels)
         own = (query * key).sum(-1)
-        edge = torch.stack([edge_products(query[:, h], key[:, h], csr) for h in range(self.heads)], 1)
+        edge = torch.stack(
+            [edge_products(query[:, h], key[:, h], csr) for h in range(self.heads)], 1
+        )
         if csr.edge_weight is not None:
-            edge = edge + csr.edge_weight.to(edge.dtype).clamp(min=torch.finfo(edge.dtype).tiny).log().unsqueeze(1)
+            edge = edge + csr.edge_weight.to(edge.dtype).clamp(
+                min=torch.finfo(edge.dtype).tiny
+            ).log().unsqueeze(1)
         # Padding at the end of a compiled CSR falls into a row of its own, the last.
         n, m = x.size(0), csr.col.numel()
-        row = torch.searchsorted(csr.rowptr.long(), torch.arange(m, device=x.device), right=True) - 1
-        weight = softmax(torch.cat([edge, own]), torch.cat([row, torch.arange(n, device=x.device)]), num_nodes=n + 1).mean(1)
+        row = (
+            torch.searchsorted(csr.rowptr.long(), torch.arange(m, device=x.device), right=True) - 1
+        )
+        weight = softmax(
+            torch.cat([edge, own]),
+            torch.cat([row, torch.arange(n, device=x.device)]),
+            num_nodes=n + 1,
+        ).mean(1)
         return weight[:m], weight[m:]
 
     def at_start(self, x: Tensor, edge_index: Adjacency) -> tuple[Tensor, ...]:

@@ -15,9 +15,17 @@ from eamp.ops.part import PartCSR
 
 def with_weights(conv: Module, graph: Graph, options: dict[str, Any]) -> dict[str, Any]:
     """``options`` with the weights of ``graph`` among them, if it has any, the layer has a use for them, and no others are given."""
-    if isinstance(graph.csr, PartCSR) or graph.edge_weight is None or options.get("edge_weight") is not None:
+    if (
+        isinstance(graph.csr, PartCSR)
+        or graph.edge_weight is None
+        or options.get("edge_weight") is not None
+    ):
         return options  # sampled edges have no weights that would be theirs
-    return {**options, "edge_weight": graph.edge_weight} if "edge_weight" in inspect.signature(conv.forward).parameters else options
+    return (
+        {**options, "edge_weight": graph.edge_weight}
+        if "edge_weight" in inspect.signature(conv.forward).parameters
+        else options
+    )
 
 
 class FromPyG(MessagePassingLayer):
@@ -51,7 +59,9 @@ class FromPyG(MessagePassingLayer):
     def forward(self, x: Tensor, edge_index: Adjacency, **options: Any) -> Tensor:
         """Run the layer."""
         if isinstance(edge_index, Graph):
-            return self.conv(x, edge_index.edge_index, **with_weights(self.conv, edge_index, options))
+            return self.conv(
+                x, edge_index.edge_index, **with_weights(self.conv, edge_index, options)
+            )
         return self.conv(x, edge_index, **options)
 
     def __repr__(self) -> str:

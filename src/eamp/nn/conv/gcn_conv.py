@@ -28,7 +28,9 @@ def graph_once(edge_index: Adjacency, x: Tensor) -> Adjacency:
     return edge_index if torch.compiler.is_compiling() else as_graph(edge_index, x.size(0))
 
 
-def gcn_propagate(x: Tensor, edge_index: Adjacency, mixed_in: Tensor | None = None, share: float = 0.0) -> Tensor:
+def gcn_propagate(
+    x: Tensor, edge_index: Adjacency, mixed_in: Tensor | None = None, share: float = 0.0
+) -> Tensor:
     r""":math:`\hat A \mathbf{X}` with :math:`\hat A = \tilde{D}^{-1/2} (A + I) \tilde{D}^{-1/2}` and :math:`\tilde{D} = D + I`; with
     features to mix in, :math:`(1 - \alpha) \hat A \mathbf{X} + \alpha \mathbf{Y}`, where :math:`\alpha` is their share.
 
@@ -86,9 +88,17 @@ class GCNConv(MessagePassingLayer):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Transform, then propagate; the other way round where that is cheaper."""
-        widens = self.in_channels < self.out_channels and x.layout == torch.strided  # sparse features are transformed first
-        out = self.lin(gcn_propagate(x, edge_index)) if widens else gcn_propagate(self.lin(x), edge_index)
-        return out if self.bias is None else out.add_(self.bias)  # in place: it is fresh, and nothing remembers it
+        widens = (
+            self.in_channels < self.out_channels and x.layout == torch.strided
+        )  # sparse features are transformed first
+        out = (
+            self.lin(gcn_propagate(x, edge_index))
+            if widens
+            else gcn_propagate(self.lin(x), edge_index)
+        )
+        return (
+            out if self.bias is None else out.add_(self.bias)
+        )  # in place: it is fresh, and nothing remembers it
 
     def __repr__(self) -> str:
         return f"GCNConv({self.in_channels}, {self.out_channels})"

@@ -53,7 +53,9 @@ class EntropyForce:
         for name in ("weight", "temperature"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ValueError(f"inside a differential equation the entropy's {name} must be a number, but is {value!r}.")
+                raise ValueError(
+                    f"inside a differential equation the entropy's {name} must be a number, but is {value!r}."
+                )
         check_temperature(self.temperature)
         if self.variant not in get_args(Variant):
             raise ValueError(f"variant must be 'exact' or 'paper', but is {self.variant!r}.")
@@ -67,14 +69,22 @@ class EntropyForce:
         if unknown := [name for name in entropy if name not in known]:
             options = inspect.signature(EntropyAware).parameters
             discrete = [name for name in unknown if name in options]
-            why = f" {', '.join(discrete)} belong to EntropyAware, a step after a layer; here time is continuous." if discrete else ""
-            raise ValueError(f"entropy takes {', '.join(known)} in a differential equation, not {', '.join(unknown)}.{why}")
+            why = (
+                f" {', '.join(discrete)} belong to EntropyAware, a step after a layer; here time is continuous."
+                if discrete
+                else ""
+            )
+            raise ValueError(
+                f"entropy takes {', '.join(known)} in a differential equation, not {', '.join(unknown)}.{why}"
+            )
         force = cls(**entropy)
         return None if force.weight == 0 else force
 
     def __call__(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         at = x.detach() if self.detach else x
-        return self.weight * entropy_gradient(at, edge_index, self.temperature, variant=self.variant, normalize=self.normalize)
+        return self.weight * entropy_gradient(
+            at, edge_index, self.temperature, variant=self.variant, normalize=self.normalize
+        )
 
 
 class VectorField(Module):
@@ -133,15 +143,28 @@ class Flow(MessagePassingLayer):
     ) -> None:
         super().__init__()
         if method not in FIXED_STEP + ADAPTIVE:
-            raise ValueError(f"method must be one of {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)}, but is {method!r}.")
+            raise ValueError(
+                f"method must be one of {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)}, but is {method!r}."
+            )
         if steps < 1:
-            raise ValueError(f"there must be at least one step per unit of time, but steps = {steps}.")
-        self.method, self.steps, self.rtol, self.atol, self.adjoint, self.force = method, steps, rtol, atol, adjoint, force
+            raise ValueError(
+                f"there must be at least one step per unit of time, but steps = {steps}."
+            )
+        self.method, self.steps, self.rtol, self.atol, self.adjoint, self.force = (
+            method,
+            steps,
+            rtol,
+            atol,
+            adjoint,
+            force,
+        )
 
     def reset_parameters(self) -> None:
         """A solver learns nothing."""
 
-    def forward(self, x: Tensor, edge_index: Adjacency, field: VectorField, *frozen: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor, edge_index: Adjacency, field: VectorField, *frozen: Tensor
+    ) -> Tensor:
         """The state one unit of time later."""
 
         def slope(x: Tensor, *frozen: Tensor) -> Tensor:
@@ -158,7 +181,9 @@ class Flow(MessagePassingLayer):
         time = torch.tensor([0.0, 1.0], dtype=x.dtype, device=x.device)
         # Both ends are grid points: a grid made from a step size may gain a step by rounding, an adaptive one runs past the end and
         # interpolates.
-        options = {"grid_constructor": self._grid} if self.method in FIXED_STEP else {"step_t": time}
+        options = (
+            {"grid_constructor": self._grid} if self.method in FIXED_STEP else {"step_t": time}
+        )
         solver = {"method": self.method, "options": options, "rtol": self.rtol, "atol": self.atol}
         if not self.adjoint:
             return odeint(lambda _, x: slope(x, *frozen), x, time, **solver)[-1]
@@ -168,13 +193,23 @@ class Flow(MessagePassingLayer):
         def at_rest(_: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             return slope(*state), *map(torch.zeros_like, state[1:])
 
-        return odeint_adjoint(at_rest, (x, *frozen), time, adjoint_params=tuple(field.parameters()), **solver)[0][-1]
+        return odeint_adjoint(
+            at_rest, (x, *frozen), time, adjoint_params=tuple(field.parameters()), **solver
+        )[0][-1]
 
     def _grid(self, _: Any, x: Tensor, time: Tensor) -> Tensor:
-        return torch.linspace(float(time[0]), float(time[-1]), self.steps + 1, dtype=time.dtype, device=time.device)
+        return torch.linspace(
+            float(time[0]), float(time[-1]), self.steps + 1, dtype=time.dtype, device=time.device
+        )
 
     def extra_repr(self) -> str:
         """The solver, and the entropy term where there is one."""
-        how = f"steps={self.steps}" if self.method in FIXED_STEP else f"rtol={self.rtol}, atol={self.atol}"
-        extras = (", adjoint=True" if self.adjoint else "") + (f", force={self.force}" if self.force else "")
+        how = (
+            f"steps={self.steps}"
+            if self.method in FIXED_STEP
+            else f"rtol={self.rtol}, atol={self.atol}"
+        )
+        extras = (", adjoint=True" if self.adjoint else "") + (
+            f", force={self.force}" if self.force else ""
+        )
         return f"{self.method!r}, {how}{extras}"

@@ -68,12 +68,26 @@ class AllenCahn(VectorField):
                 [0.]], grad_fn=<AddBackward0>)
     """
 
-    def __init__(self, channels: int, attraction: VectorField, repulsion: float, coupling: float = 0.5, well: float = 0.5) -> None:
+    def __init__(
+        self,
+        channels: int,
+        attraction: VectorField,
+        repulsion: float,
+        coupling: float = 0.5,
+        well: float = 0.5,
+    ) -> None:
         super().__init__()
         for name, value in (("coupling", coupling), ("well", well)):
             if not 0 < value < 1:
-                raise ValueError(f"{name} must lie strictly between 0 and 1, but is {value}; it is learned from there through a sigmoid.")
-        self.attraction, self.repulsion, self.coupling, self.well = attraction, repulsion, coupling, well
+                raise ValueError(
+                    f"{name} must lie strictly between 0 and 1, but is {value}; it is learned from there through a sigmoid."
+                )
+        self.attraction, self.repulsion, self.coupling, self.well = (
+            attraction,
+            repulsion,
+            coupling,
+            well,
+        )
         self.logit_coupling = Parameter(torch.empty(channels))
         self.logit_well = Parameter(torch.empty(channels))
         self.reset_parameters()
@@ -94,9 +108,16 @@ class AllenCahn(VectorField):
         if self.repulsion != 0:
             csr, _, _ = prepare(x, edge_index)
             # −β Σ_j (x_j − x_i) = β Σ_j (q_i + q_j)(x_i − x_j) with q = ½
-            half = torch.full((x.size(0),), 0.5, dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
+            half = torch.full(
+                (x.size(0),),
+                0.5,
+                dtype=torch.promote_types(x.dtype, torch.float32),
+                device=x.device,
+            )
             force = force + self.repulsion * ops.weighted_differences(half, x, csr)
-        return torch.sigmoid(self.logit_coupling) * force + torch.sigmoid(self.logit_well) * x * (1 - x * x)
+        return torch.sigmoid(self.logit_coupling) * force + torch.sigmoid(self.logit_well) * x * (
+            1 - x * x
+        )
 
 
 class ACMP(Module):
@@ -178,11 +199,26 @@ class ACMP(Module):
         if attraction not in ("gat", "gcn"):
             raise ValueError(f"attraction must be 'gat' or 'gcn', but is {attraction!r}.")
         self.num_layers, self.dropout, self.checkpoint = num_layers, dropout, checkpoint
-        self.encoder = Linear(in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros")
-        self.decoder = Linear(hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros")
-        attract = GCNDiffusion() if attraction == "gcn" else AttentionDiffusion(hidden_channels, heads, head_channels, every_evaluation)
+        self.encoder = Linear(
+            in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros"
+        )
+        self.decoder = Linear(
+            hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros"
+        )
+        attract = (
+            GCNDiffusion()
+            if attraction == "gcn"
+            else AttentionDiffusion(hidden_channels, heads, head_channels, every_evaluation)
+        )
         self.field = AllenCahn(hidden_channels, attract, repulsion, coupling, well)
-        self.flow = Flow(method, steps=steps_per_layer, rtol=rtol, atol=atol, adjoint=adjoint, force=EntropyForce.of(entropy))
+        self.flow = Flow(
+            method,
+            steps=steps_per_layer,
+            rtol=rtol,
+            atol=atol,
+            adjoint=adjoint,
+            force=EntropyForce.of(entropy),
+        )
 
     def reset_parameters(self) -> None:
         """Glorot for all weights, zero for all biases, α and δ as given."""
@@ -195,5 +231,10 @@ class ACMP(Module):
         edge_index = graph_once(edge_index, x)
         x = self.encoder(dropout(x, self.dropout, self.training))
         frozen = self.field.at_start(x, edge_index)
-        x = in_segments(lambda x, _: self.flow(x, edge_index, self.field, *frozen), range(self.num_layers), x, self.checkpoint)
+        x = in_segments(
+            lambda x, _: self.flow(x, edge_index, self.field, *frozen),
+            range(self.num_layers),
+            x,
+            self.checkpoint,
+        )
         return self.decoder(dropout(torch.relu(x), self.dropout, self.training))

@@ -69,12 +69,24 @@ class DeepConv(MessagePassingLayer):
     ) -> None:
         super().__init__()
         if weights not in get_args(Weights):
-            raise ValueError(f"weights must be one of {', '.join(get_args(Weights))}, but is {weights!r}.")
+            raise ValueError(
+                f"weights must be one of {', '.join(get_args(Weights))}, but is {weights!r}."
+            )
         if not 0 <= initial_residual <= 1:
-            raise ValueError(f"initial_residual must lie between 0 and 1, but is {initial_residual}.")
-        self.channels, self.weights, self.initial_residual, self.dropout = channels, weights, initial_residual, dropout
+            raise ValueError(
+                f"initial_residual must lie between 0 and 1, but is {initial_residual}."
+            )
+        self.channels, self.weights, self.initial_residual, self.dropout = (
+            channels,
+            weights,
+            initial_residual,
+            dropout,
+        )
         beta = math.log(theta / layer + 1)
-        self.of_identity, self.of_weight = {"identity": (1.0, 1 / layers), "mapping": (1 - beta, beta)}.get(weights, (0.0, 1.0))
+        self.of_identity, self.of_weight = {
+            "identity": (1.0, 1 / layers),
+            "mapping": (1 - beta, beta),
+        }.get(weights, (0.0, 1.0))
         self.weight = None if weights == "none" else Parameter(torch.empty(channels, channels))
         self.reset_parameters()
 
@@ -92,11 +104,17 @@ class DeepConv(MessagePassingLayer):
     def forward(self, x: Tensor, x_0: Tensor, edge_index: Adjacency) -> Tensor:
         """Propagate, mix in the initial features, transform."""
         mixed_in = x_0 if self.initial_residual else None
-        h = gcn_propagate(dropout(x, self.dropout, self.training), edge_index, mixed_in, self.initial_residual)
+        h = gcn_propagate(
+            dropout(x, self.dropout, self.training), edge_index, mixed_in, self.initial_residual
+        )
         if self.weight is None:
             return h
         identity = torch.eye(self.channels, dtype=x.dtype, device=x.device)
-        return h @ (torch.add(self.of_identity * identity, self.weight, alpha=self.of_weight) if self.of_identity else self.weight)
+        return h @ (
+            torch.add(self.of_identity * identity, self.weight, alpha=self.of_weight)
+            if self.of_identity
+            else self.weight
+        )
 
     def __repr__(self) -> str:
         return f"DeepConv({self.channels}, weights={self.weights!r}, initial_residual={self.initial_residual:g})"
@@ -161,12 +179,20 @@ class DeepGCN(Module):
         checkpoint: bool = False,
     ) -> None:
         super().__init__()
-        self.num_layers, self.dropout, self.residual, self.linear, self.checkpoint = num_layers, dropout, residual, linear, checkpoint
+        self.num_layers, self.dropout, self.residual, self.linear, self.checkpoint = (
+            num_layers,
+            dropout,
+            residual,
+            linear,
+            checkpoint,
+        )
         layer_dropout = dropout if layer_dropout is None else layer_dropout
         self.encoder = Linear(in_channels, hidden_channels)
         entropy = None if entropy is None else {"placement": "input", **entropy}
         layers = (
-            DeepConv(hidden_channels, layer, num_layers, weights, initial_residual, theta, layer_dropout)
+            DeepConv(
+                hidden_channels, layer, num_layers, weights, initial_residual, theta, layer_dropout
+            )
             for layer in range(1, 2 if shared else num_layers + 1)
         )
         self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
@@ -181,11 +207,18 @@ class DeepGCN(Module):
         """Logits of every node."""
         graph = graph_once(edge_index, x)
         x_0 = self.encoder(dropout(x, self.dropout, self.training)).relu()
-        x = in_segments(lambda x, number: self.layer(x, number, x_0, graph), range(self.num_layers), x_0, self.checkpoint)
+        x = in_segments(
+            lambda x, number: self.layer(x, number, x_0, graph),
+            range(self.num_layers),
+            x_0,
+            self.checkpoint,
+        )
         return self.decoder(dropout(x, self.dropout, self.training))
 
     def layer(self, x: Tensor, number: int, x_0: Tensor, graph: Adjacency) -> Tensor:
         """The layer of a number, counted from 0."""
-        out = applied(self.convs[number % len(self.convs)], number + 1, self.num_layers)(x, x_0, graph)
+        out = applied(self.convs[number % len(self.convs)], number + 1, self.num_layers)(
+            x, x_0, graph
+        )
         out = out if self.linear else out.relu()
         return x + out if self.residual else out

@@ -67,9 +67,16 @@ class EGNNConv(MessagePassingLayer):
                 [0.6000]], grad_fn=<MmBackward0>)
     """
 
-    def __init__(self, channels: int, c_min: float, initial_residual: float, scale: float = 1.0) -> None:
+    def __init__(
+        self, channels: int, c_min: float, initial_residual: float, scale: float = 1.0
+    ) -> None:
         super().__init__()
-        self.channels, self.c_min, self.initial_residual, self.scale = channels, c_min, initial_residual, scale
+        self.channels, self.c_min, self.initial_residual, self.scale = (
+            channels,
+            c_min,
+            initial_residual,
+            scale,
+        )
         self.weight = Parameter(torch.empty(channels, channels))
         self.reset_parameters()
 
@@ -81,7 +88,11 @@ class EGNNConv(MessagePassingLayer):
     def forward(self, x: Tensor, edge_index: Adjacency, initial: Tensor) -> Tensor:
         """Propagate, add both residuals, transform."""
         alpha = self.c_min - self.initial_residual
-        mixed = (1 - self.c_min) * gcn_propagate(x, edge_index) + alpha * x + self.initial_residual * initial
+        mixed = (
+            (1 - self.c_min) * gcn_propagate(x, edge_index)
+            + alpha * x
+            + self.initial_residual * initial
+        )
         return mixed @ self.weight
 
     def distance(self) -> Tensor:
@@ -169,14 +180,26 @@ class EGNN(Module):
         super().__init__()
         beta = c_min / 2 if initial_residual is None else initial_residual
         if not (0 < c_min < 1 and 0 <= beta <= c_min):
-            raise ValueError(f"0 < c_min < 1 and 0 <= initial_residual <= c_min are needed; c_min is {c_min}, initial_residual {beta}.")
+            raise ValueError(
+                f"0 < c_min < 1 and 0 <= initial_residual <= c_min are needed; c_min is {c_min}, initial_residual {beta}."
+            )
         if c_max < c_min:
-            raise ValueError(f"the upper limit c_max = {c_max} is below the lower limit c_min = {c_min}.")
+            raise ValueError(
+                f"the upper limit c_max = {c_max} is below the lower limit c_min = {c_min}."
+            )
         self.dropout, self.penalty_weight, self.checkpoint = dropout, penalty_weight, checkpoint
-        self.encoder = Linear(in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros")
-        self.decoder = Linear(hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros")
+        self.encoder = Linear(
+            in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros"
+        )
+        self.decoder = Linear(
+            hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros"
+        )
         scales = [math.sqrt(c_max) if k == 0 else 1.0 for k in range(num_layers)]
-        self.convs = number_layers(ModuleList(entropic(EGNNConv(hidden_channels, c_min, beta, scale), entropy) for scale in scales))
+        self.convs = number_layers(
+            ModuleList(
+                entropic(EGNNConv(hidden_channels, c_min, beta, scale), entropy) for scale in scales
+            )
+        )
         self.activations = ModuleList(SReLU(hidden_channels, shift) for _ in range(num_layers))
 
     def reset_parameters(self) -> None:
@@ -193,9 +216,14 @@ class EGNN(Module):
             conv, activation = parts
             return activation(conv(dropout(x, self.dropout, self.training), edge_index, initial))
 
-        x = in_segments(layer, zip(self.convs, self.activations, strict=True), initial, self.checkpoint)
+        x = in_segments(
+            layer, zip(self.convs, self.activations, strict=True), initial, self.checkpoint
+        )
         return self.decoder(dropout(x, self.dropout, self.training))
 
     def auxiliary_loss(self) -> Tensor:
         """γ Σ_k ‖W_k − s_k I‖_F with s_1 = √c_max, s_k = 1 otherwise: what keeps the weights orthogonal in training."""
-        return self.penalty_weight * sum((part.distance() for part in self.convs.modules() if isinstance(part, EGNNConv)), torch.zeros(()))
+        return self.penalty_weight * sum(
+            (part.distance() for part in self.convs.modules() if isinstance(part, EGNNConv)),
+            torch.zeros(()),
+        )

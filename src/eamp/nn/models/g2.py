@@ -85,13 +85,25 @@ class G2(Module):
         if conv not in ("gcn", "gat"):
             raise ValueError(f"conv must be 'gcn' or 'gat', but is {conv!r}.")
         if not p >= 1:
-            raise ValueError(f"p must be >= 1, but is {p}: below 1 the gate has no derivative where two neighbours agree.")
-        self.num_layers, self.dropout, self.p, self.relu_logits, self.checkpoint = num_layers, dropout, p, relu_logits, checkpoint
+            raise ValueError(
+                f"p must be >= 1, but is {p}: below 1 the gate has no derivative where two neighbours agree."
+            )
+        self.num_layers, self.dropout, self.p, self.relu_logits, self.checkpoint = (
+            num_layers,
+            dropout,
+            p,
+            relu_logits,
+            checkpoint,
+        )
         self.activation = F.relu if conv == "gcn" else F.elu
 
         def convolution() -> Module:
             channels = hidden_channels
-            return GCNConv(channels, channels) if conv == "gcn" else FromPyG(GATConv(channels, channels, heads=4, concat=False))
+            return (
+                GCNConv(channels, channels)
+                if conv == "gcn"
+                else FromPyG(GATConv(channels, channels, heads=4, concat=False))
+            )
 
         self.encoder = Linear(in_channels, hidden_channels)
         self.conv = entropic(convolution(), entropy)
@@ -110,7 +122,9 @@ class G2(Module):
 
         def layer(x: Tensor, number: int) -> Tensor:
             gate = self.gating(x, graph)
-            return (1 - gate) * x + gate * self.activation(applied(self.conv, number, self.num_layers)(x, graph))
+            return (1 - gate) * x + gate * self.activation(
+                applied(self.conv, number, self.num_layers)(x, graph)
+            )
 
         x = in_segments(layer, range(1, self.num_layers + 1), x, self.checkpoint)
         logits = self.decoder(dropout(x, self.dropout, self.training))
@@ -137,14 +151,32 @@ def mean_powers(y: Tensor, csr: CSR, p: float) -> Tensor:
     """1/k_i Σ_j a_ij |y_i − y_j|^p in every channel, some edges at a time, in the backward pass too."""
     m = csr.col.numel()
     # The row of every entry. Entries past rowptr[-1] are padding: their row n is one too many, and is dropped in the end.
-    row = torch.searchsorted(csr.rowptr, torch.arange(m, dtype=csr.rowptr.dtype, device=y.device), right=True) - 1
-    weight = torch.ones_like(y[:1, :1]) if csr.edge_weight is None else csr.edge_weight.to(y.dtype).unsqueeze(1)
+    row = (
+        torch.searchsorted(
+            csr.rowptr, torch.arange(m, dtype=csr.rowptr.dtype, device=y.device), right=True
+        )
+        - 1
+    )
+    weight = (
+        torch.ones_like(y[:1, :1])
+        if csr.edge_weight is None
+        else csr.edge_weight.to(y.dtype).unsqueeze(1)
+    )
     total = y.new_zeros(y.size(0) + 1, y.size(1))
     step = max(CHUNK // max(y.size(1), 1), 1)
     for start in range(0, m, step):
         part = slice(start, start + step)
         a = weight if csr.edge_weight is None else weight[part]
-        total = total + checkpoint(row_powers, y, row[part], csr.col[part].long(), a, p, use_reentrant=False, preserve_rng_state=False)
+        total = total + checkpoint(
+            row_powers,
+            y,
+            row[part],
+            csr.col[part].long(),
+            a,
+            p,
+            use_reentrant=False,
+            preserve_rng_state=False,
+        )
     return inverse_degree(csr).to(y.dtype) * total[:-1]
 
 

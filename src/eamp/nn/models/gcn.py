@@ -114,7 +114,9 @@ class GCN(Module):
             self.encoder = Linear(in_channels, hidden_channels)
             widths[0] = hidden_channels
             entropy = None if entropy is None else {"placement": "input", **entropy}
-            layers: list[Module] = [ResidualUpdate(hidden_channels, dropout) for _ in range(num_layers)]
+            layers: list[Module] = [
+                ResidualUpdate(hidden_channels, dropout) for _ in range(num_layers)
+            ]
         else:
             layers = [GCNConv(width, next_width) for width, next_width in pairwise(widths)]
         self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
@@ -138,5 +140,7 @@ class GCN(Module):
                 return conv(x, graph)
             return relu_layer(conv, dropout(x, self.dropout, self.training), graph, as_one)
 
-        x = in_segments(layer, [(conv, can_be_one(conv)) for conv in self.convs], x, self.checkpoint)
+        x = in_segments(
+            layer, [(conv, can_be_one(conv)) for conv in self.convs], x, self.checkpoint
+        )
         return self.output(dropout(x, self.dropout, self.training), graph)

@@ -113,7 +113,9 @@ class GCNII(Module):
         super().__init__()
         self.dropout, self.checkpoint = dropout, checkpoint
         self.encoder = Linear(in_channels, hidden_channels)
-        layers = (GCNIIConv(hidden_channels, alpha, theta, layer) for layer in range(1, num_layers + 1))
+        layers = (
+            GCNIIConv(hidden_channels, alpha, theta, layer) for layer in range(1, num_layers + 1)
+        )
         self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
         self.decoder = Linear(hidden_channels, out_channels)
 

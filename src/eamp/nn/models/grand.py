@@ -44,7 +44,12 @@ class RandomWalkDiffusion(VectorField):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """One pass over the edges."""
         csr, _, _ = prepare(x, edge_index)
-        return ops.neighbour_sums(1 / (csr.degree + 1), x, torch.ones_like(csr.degree), csr, self_loops=True) - x
+        return (
+            ops.neighbour_sums(
+                1 / (csr.degree + 1), x, torch.ones_like(csr.degree), csr, self_loops=True
+            )
+            - x
+        )
 
 
 class GRAND(Module):
@@ -113,16 +118,31 @@ class GRAND(Module):
     ) -> None:
         super().__init__()
         if attention not in ("linear", "nonlinear", "constant"):
-            raise ValueError(f"attention must be 'linear', 'nonlinear' or 'constant', but is {attention!r}.")
+            raise ValueError(
+                f"attention must be 'linear', 'nonlinear' or 'constant', but is {attention!r}."
+            )
         self.num_layers, self.dropout, self.checkpoint = num_layers, dropout, checkpoint
-        self.encoder = Linear(in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros")
-        self.decoder = Linear(hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros")
+        self.encoder = Linear(
+            in_channels, hidden_channels, weight_initializer="glorot", bias_initializer="zeros"
+        )
+        self.decoder = Linear(
+            hidden_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros"
+        )
         self.field: VectorField = (
             RandomWalkDiffusion()
             if attention == "constant"
-            else AttentionDiffusion(hidden_channels, heads, head_channels, every_evaluation=attention == "nonlinear")
+            else AttentionDiffusion(
+                hidden_channels, heads, head_channels, every_evaluation=attention == "nonlinear"
+            )
         )
-        self.flow = Flow(method, steps=steps_per_layer, rtol=rtol, atol=atol, adjoint=adjoint, force=EntropyForce.of(entropy))
+        self.flow = Flow(
+            method,
+            steps=steps_per_layer,
+            rtol=rtol,
+            atol=atol,
+            adjoint=adjoint,
+            force=EntropyForce.of(entropy),
+        )
 
     def reset_parameters(self) -> None:
         """Glorot for all weights, zero for all biases."""
@@ -135,5 +155,10 @@ class GRAND(Module):
         edge_index = graph_once(edge_index, x)
         x = self.encoder(dropout(x, self.dropout, self.training))
         frozen = self.field.at_start(x, edge_index)
-        x = in_segments(lambda x, _: self.flow(x, edge_index, self.field, *frozen), range(self.num_layers), x, self.checkpoint)
+        x = in_segments(
+            lambda x, _: self.flow(x, edge_index, self.field, *frozen),
+            range(self.num_layers),
+            x,
+            self.checkpoint,
+        )
         return self.decoder(dropout(torch.relu(x), self.dropout, self.training))

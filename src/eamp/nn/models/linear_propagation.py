@@ -106,7 +106,9 @@ class LinearPropagation(Module):
         self.dropout, self.checkpoint = dropout, checkpoint
         widths = [in_channels] + [hidden_channels] * (mlp_layers - 1) + [out_channels]
         self.mlp = MLP(widths, dropout=dropout, norm=None)
-        self.steps = number_layers(ModuleList(entropic(PropagationStep(alpha), entropy) for _ in range(num_layers)))
+        self.steps = number_layers(
+            ModuleList(entropic(PropagationStep(alpha), entropy) for _ in range(num_layers))
+        )
 
     def reset_parameters(self) -> None:
         """Reset the perceptron, and what the steps have learned of weight and temperature."""

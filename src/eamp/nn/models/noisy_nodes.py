@@ -49,7 +49,9 @@ class NoisyNodes(Module):
         (torch.Size([3, 7]), torch.Size([]))
     """
 
-    def __init__(self, model: Module, out_channels: int, *, noise: float = 0.1, weight: float = 0.1) -> None:
+    def __init__(
+        self, model: Module, out_channels: int, *, noise: float = 0.1, weight: float = 0.1
+    ) -> None:
         super().__init__()
         self.model = model
         self.out_channels, self.noise, self.weight = out_channels, noise, weight
@@ -63,7 +65,10 @@ class NoisyNodes(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node; in training, from disturbed features."""
         noise = torch.randn_like(x) if self.training else None
-        out = self.model(x if noise is None else x + self.noise * x.detach().square().mean().sqrt() * noise, edge_index)
+        out = self.model(
+            x if noise is None else x + self.noise * x.detach().square().mean().sqrt() * noise,
+            edge_index,
+        )
         if out.size(1) != self.out_channels + x.size(1):
             raise ValueError(
                 f"NoisyNodes needs a model with out_channels + in_channels = {self.out_channels} + {x.size(1)} outputs, the logits and a "
@@ -75,9 +80,11 @@ class NoisyNodes(Module):
         return logits
 
     def auxiliary_loss(self) -> Tensor:
-        """w · mean (ε̂ − ε)² of the last forward pass in training mode."""
+        """W · mean (ε̂ − ε)² of the last forward pass in training mode."""
         if self._auxiliary_loss is None:
-            raise RuntimeError("NoisyNodes has an auxiliary loss only after a forward pass in training mode: call model.train() first.")
+            raise RuntimeError(
+                "NoisyNodes has an auxiliary loss only after a forward pass in training mode: call model.train() first."
+            )
         return self._auxiliary_loss
 
     def __getstate__(self) -> dict[str, Any]:

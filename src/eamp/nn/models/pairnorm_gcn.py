@@ -73,8 +73,15 @@ class PairNormGCN(Module):
         super().__init__()
         self.dropout, self.checkpoint = dropout, checkpoint
         widths = [in_channels] + [hidden_channels] * (num_layers - 1)
-        self.convs = number_layers(ModuleList(entropic(GCNConv(width, next_width), entropy) for width, next_width in pairwise(widths)))
-        self.norm = PairNorm(scale=scale, scale_individually=scale_individually)  # has no parameters: one does for all layers
+        self.convs = number_layers(
+            ModuleList(
+                entropic(GCNConv(width, next_width), entropy)
+                for width, next_width in pairwise(widths)
+            )
+        )
+        self.norm = PairNorm(
+            scale=scale, scale_individually=scale_individually
+        )  # has no parameters: one does for all layers
         self.output = GCNConv(widths[-1], out_channels)
 
     def reset_parameters(self) -> None:
@@ -85,12 +92,18 @@ class PairNormGCN(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
         graph = graph_once(edge_index, x)
-        batch, num_graphs = (graph.batch, graph.num_graphs) if isinstance(graph, Graph) else (None, 1)
+        batch, num_graphs = (
+            (graph.batch, graph.num_graphs) if isinstance(graph, Graph) else (None, 1)
+        )
         csr = graph.csr if isinstance(graph, Graph) else None
 
         def layer(x: Tensor, conv: Module) -> Tensor:
             x = conv(dropout(x, self.dropout, self.training), graph)
-            return (pair_norm_of_part(x, csr, self.norm) if isinstance(csr, PartCSR) else self.norm(x, batch, num_graphs)).relu()
+            return (
+                pair_norm_of_part(x, csr, self.norm)
+                if isinstance(csr, PartCSR)
+                else self.norm(x, batch, num_graphs)
+            ).relu()
 
         x = in_segments(layer, self.convs, x, self.checkpoint)
         return self.output(dropout(x, self.dropout, self.training), graph)

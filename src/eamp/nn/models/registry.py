@@ -24,7 +24,9 @@ from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.wrapping import wrap
 
 
-def with_entropy(model: Callable[..., Module], *sizes: int, entropy: Entropy = None, **options: Any) -> Module:
+def with_entropy(
+    model: Callable[..., Module], *sizes: int, entropy: Entropy = None, **options: Any
+) -> Module:
     """``model`` with the entropy step whether it was asked for or not: where it was not, with :class:`EntropyAware`'s own defaults."""
     return model(*sizes, entropy={} if entropy is None else entropy, **options)
 
@@ -58,7 +60,9 @@ def from_pyg(
         raise ValueError(
             f"checkpoint=True is for eamp's own models, whose layers eamp runs itself; those of PyG's {architecture.__name__} PyG runs."
         )
-    model = architecture(in_channels, hidden_channels, num_layers + 1, out_channels, dropout=dropout, **options)
+    model = architecture(
+        in_channels, hidden_channels, num_layers + 1, out_channels, dropout=dropout, **options
+    )
     model.convs = ModuleList(FromPyG(conv) for conv in model.convs)
     return model if entropy is None else wrap(model, skip=f"convs.{num_layers}", **entropy)
 
@@ -91,7 +95,12 @@ def entropic_deep(*sizes: int, entropy: Entropy = None, **options: Any) -> Modul
           (conv): DeepConv(64, weights='none', initial_residual=0.1)
         )
     """
-    step = {"weight": {"schedule": "gain", "of": 0.3}, "temperature": 100.0, "normalization": "sym", "scale_free": True}
+    step = {
+        "weight": {"schedule": "gain", "of": 0.3},
+        "temperature": 100.0,
+        "normalization": "sym",
+        "scale_free": True,
+    }
     return DeepGCN(*sizes, entropy=step if entropy is None else entropy, **options)
 
 

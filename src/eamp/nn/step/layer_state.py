@@ -66,7 +66,11 @@ def graph_sizes(state: LayerState, like: Tensor) -> Tensor:
     """Number of nodes of every graph, ``[num_graphs]``, at least 1."""
     if state.batch is None:
         return torch.full_like(like[:1], max(like.numel(), 1))
-    return like.new_zeros(state.num_graphs).index_add(0, state.batch, torch.ones_like(like)).clamp(min=1)
+    return (
+        like.new_zeros(state.num_graphs)
+        .index_add(0, state.batch, torch.ones_like(like))
+        .clamp(min=1)
+    )
 
 
 def entropy_level(state: LayerState) -> Tensor:
@@ -74,22 +78,31 @@ def entropy_level(state: LayerState) -> Tensor:
 
     A summand −p ln p is at most 1/e. Those of a normalised distribution over n nodes add up to ln n at most.
     """
-    log_p = log_boltzmann(state.energy, state.temperature, state.normalize, state.batch, state.num_graphs)
+    log_p = log_boltzmann(
+        state.energy, state.temperature, state.normalize, state.batch, state.num_graphs
+    )
     parts = -log_p.exp() * log_p
     if not state.normalize:
         return parts * math.e
     size = graph_sizes(state, parts)
-    scale = size / size.clamp(min=2).log()  # the entropy of a single node is 0, whatever it is divided by
+    scale = (
+        size / size.clamp(min=2).log()
+    )  # the entropy of a single node is 0, whatever it is divided by
     return parts * (scale if state.batch is None else scale[state.batch])
 
 
 def push(state: LayerState) -> Tensor:
     """b_i = k_i |q_i| + Σ_j a_ij |q_j|, which bounds Σ_j |w_ij| for the weights of the step T∇S = Σ_j w_ij (x_i − x_j); ``[n]``."""
-    drive = entropy_drive(state.energy, state.temperature, state.normalize, state.batch, state.num_graphs).abs()
+    drive = entropy_drive(
+        state.energy, state.temperature, state.normalize, state.batch, state.num_graphs
+    ).abs()
     c, degree = ops.normaliser(state.x, state.csr.rsqrt_degree), state.csr.degree.to(drive.dtype)
     ones = torch.ones_like(degree)
     if state.variant == "paper":  # w_ij = a_ij C_i (P_i + P_j)
-        rate = c * (degree * drive + ops.neighbour_sums(ones, drive.unsqueeze(1), ones, state.csr).squeeze(1))
+        rate = c * (
+            degree * drive
+            + ops.neighbour_sums(ones, drive.unsqueeze(1), ones, state.csr).squeeze(1)
+        )
     else:
         q = c * drive
         rate = degree * q + ops.neighbour_sums(ones, q.unsqueeze(1), ones, state.csr).squeeze(1)

@@ -33,7 +33,14 @@ class Coordinates(NamedTuple):
         return x if self.inward is None else x * self.inward
 
 
-def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, normalization: Normalization, scale_free: bool) -> Coordinates:
+def coordinates(
+    x: Tensor,
+    csr: CSR,
+    batch: Tensor | None,
+    num_graphs: int,
+    normalization: Normalization,
+    scale_free: bool,
+) -> Coordinates:
     r"""The coordinates of an embedding.
 
     With ``"sym"`` the energy is the one that graph convolutions lower, :math:`\sum_i E_i = \frac{1}{\sqrt F} \operatorname{tr}
@@ -59,7 +66,9 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
         mobility, inward = by_degree.square(), by_degree.unsqueeze(1)
         outward = inward
         csr = ops.without_degrees(csr)
-    if scale_free and batch is None:  # dividing all features by one number is to measure energies in its square
+    if (
+        scale_free and batch is None
+    ):  # dividing all features by one number is to measure energies in its square
         unit = mean_square(x, csr, batch, num_graphs) * math.sqrt(x.size(1))
     elif scale_free:
         scale = mean_square(x, csr, batch, num_graphs).sqrt() * x.size(1) ** 0.25
@@ -68,11 +77,24 @@ def coordinates(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int, norm
     return Coordinates(csr, inward, outward, mobility, unit)
 
 
-def step_ahead(csr: CSR, dtype: torch.dtype, temperature: float, weight: float, normalization: Normalization, scale_free: bool) -> ops.Step:
+def step_ahead(
+    csr: CSR,
+    dtype: torch.dtype,
+    temperature: float,
+    weight: float,
+    normalization: Normalization,
+    scale_free: bool,
+) -> ops.Step:
     """The step in the same coordinates, of an embedding of some dtype that is not known yet, with weight λ."""
     if normalization is None:
         return ops.Step(csr, temperature, weight, None, scale_free)
-    return ops.Step(ops.without_degrees(csr), temperature, weight, ops.rsqrt_degree_with_loop(csr, dtype), scale_free)
+    return ops.Step(
+        ops.without_degrees(csr),
+        temperature,
+        weight,
+        ops.rsqrt_degree_with_loop(csr, dtype),
+        scale_free,
+    )
 
 
 def mean_square(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
@@ -81,8 +103,12 @@ def mean_square(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int) -> T
     if batch is None:
         mean = ops.node_mean(squares, csr)
     else:
-        size = squares.new_zeros(num_graphs).index_add(0, batch, torch.ones_like(squares)).clamp(min=1)
-        mean = (squares.new_zeros(num_graphs).index_add(0, batch, squares) / size)[batch].unsqueeze(1)
+        size = (
+            squares.new_zeros(num_graphs).index_add(0, batch, torch.ones_like(squares)).clamp(min=1)
+        )
+        mean = (squares.new_zeros(num_graphs).index_add(0, batch, squares) / size)[batch].unsqueeze(
+            1
+        )
     return torch.where(mean > TINY, mean, 1.0)
 
 

@@ -9,10 +9,27 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from eamp.nn.step.layer_state import LayerState, Position, entropy_level, graph_max, graph_mean, push
+from eamp.nn.step.layer_state import (
+    LayerState,
+    Position,
+    entropy_level,
+    graph_max,
+    graph_mean,
+    push,
+)
 from eamp.nn.step.metric import Normalization, sym_threshold
 from eamp.nn.step.threshold import layer_threshold
-from eamp.nn.step.weight import SCHEDULES, Schedule, Weight, ahead, check_choice, check_number, evaluate, missing_number, nest
+from eamp.nn.step.weight import (
+    SCHEDULES,
+    Schedule,
+    Weight,
+    ahead,
+    check_choice,
+    check_number,
+    evaluate,
+    missing_number,
+    nest,
+)
 
 Per: TypeAlias = Literal["graph", "node"]
 RANGE = 1e9  # ratios of energies are told apart up to this
@@ -47,7 +64,9 @@ class Ramp(Schedule):
             check_number(self, name)
         check_choice(self, "curve", ("linear", "geometric"))
         if self.curve == "geometric" and min(self.start, self.end) <= 0:
-            raise ValueError(f"a geometric ramp needs start and end above 0, but they are {self.start} and {self.end}.")
+            raise ValueError(
+                f"a geometric ramp needs start and end above 0, but they are {self.start} and {self.end}."
+            )
 
     def __call__(self, state: LayerState) -> float:
         """λ of the layer."""
@@ -118,7 +137,11 @@ class Feedback(Schedule):
         """λ from the present embedding."""
         seen = state
         if self.detach:
-            temperature = state.temperature.detach() if isinstance(state.temperature, Tensor) else state.temperature
+            temperature = (
+                state.temperature.detach()
+                if isinstance(state.temperature, Tensor)
+                else state.temperature
+            )
             seen = state._replace(energy=state.energy.detach(), temperature=temperature)
         level = seen.energy / seen.temperature if self.measure == "energy" else entropy_level(seen)
         if self.per == "graph":
@@ -154,7 +177,9 @@ class Gain(Schedule):
     def __post_init__(self) -> None:
         nest(self, "of")
 
-    def ahead(self, position: Position | None, width: int, normalization: Normalization) -> float | None:
+    def ahead(
+        self, position: Position | None, width: int, normalization: Normalization
+    ) -> float | None:
         """For ``"sym"`` the threshold is a function of the width."""
         gain = ahead(self.of, position, width, normalization)
         return gain * sym_threshold(width) if normalization == "sym" and gain is not None else None
@@ -163,7 +188,9 @@ class Gain(Schedule):
         """Gain times threshold."""
         if state.normalization == "sym":
             return evaluate(self.of, state) * sym_threshold(state.x.size(1))
-        unit = layer_threshold(state.x, state.adjacency, state.symmetrize, state.csr, state.batch, state.num_graphs).to(state.energy.dtype)
+        unit = layer_threshold(
+            state.x, state.adjacency, state.symmetrize, state.csr, state.batch, state.num_graphs
+        ).to(state.energy.dtype)
         return evaluate(self.of, state) * (unit if state.batch is None else unit[state.batch])
 
 
@@ -197,7 +224,9 @@ class Hops(Schedule):
         """The gain of the layer, in units of the threshold."""
         return self.gain(state.position)(state)
 
-    def ahead(self, position: Position | None, width: int, normalization: Normalization) -> float | None:
+    def ahead(
+        self, position: Position | None, width: int, normalization: Normalization
+    ) -> float | None:
         """As for the gain."""
         return self.gain(position).ahead(position, width, normalization)
 

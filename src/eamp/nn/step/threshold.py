@@ -54,11 +54,16 @@ def collapse_threshold(graph: Adjacency, width: int, num_nodes: int | None = Non
         >>> collapse_threshold(square, width=64)
         tensor([7.0711], dtype=torch.float64)
     """
-    known = as_graph(graph, int(graph.max()) + 1 if num_nodes is None and isinstance(graph, Tensor) else num_nodes or 0)
+    known = as_graph(
+        graph,
+        int(graph.max()) + 1 if num_nodes is None and isinstance(graph, Tensor) else num_nodes or 0,
+    )
     return graph_threshold(known.csr, known.batch, known.num_graphs) * math.sqrt(width)
 
 
-def layer_threshold(x: Tensor, graph: Adjacency, symmetrize: bool, csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
+def layer_threshold(
+    x: Tensor, graph: Adjacency, symmetrize: bool, csr: CSR, batch: Tensor | None, num_graphs: int
+) -> Tensor:
     """λ* for an embedding ``x`` on a graph whose parts are known, ``[num_graphs]``. Traceable."""
     if not torch.compiler.is_compiling():
         unit = graph_threshold(csr, batch, num_graphs)
@@ -93,8 +98,12 @@ def estimate(csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
     tried = (LARGEST * torch.cat([even[:1], octaves])).expand(num_graphs, TRIED)
     for last in (False, False, True):
         radius = spectral_radius(tried, csr, graph)
-        above = (radius > RADIUS).int().argmax(1, keepdim=True).clamp(min=1)  # the first; ρ = 1 at μ = 0
-        (low, high), (below, beyond) = ((values.gather(1, above - 1), values.gather(1, above)) for values in (tried, radius))
+        above = (
+            (radius > RADIUS).int().argmax(1, keepdim=True).clamp(min=1)
+        )  # the first; ρ = 1 at μ = 0
+        (low, high), (below, beyond) = (
+            (values.gather(1, above - 1), values.gather(1, above)) for values in (tried, radius)
+        )
         reached = radius[:, -1:] > RADIUS
         place = ((RADIUS - below) / (beyond - below)) if last else even
         tried = torch.where(reached, low + (high - low) * place, tried if not last else 0.0)
@@ -115,18 +124,24 @@ def spectral_radius(mu: Tensor, csr: CSR, graph: Tensor) -> Tensor:
         local = torch.zeros_like(mu).index_add(0, graph, x * y)
         return csr.exchange.total(local) if isinstance(csr, PartCSR) else local
 
-    def divided(x: Tensor, by: Tensor) -> Tensor:  # by 0 once a small graph's vectors are exhausted: the rest of them is 0
+    def divided(
+        x: Tensor, by: Tensor
+    ) -> Tensor:  # by 0 once a small graph's vectors are exhausted: the rest of them is 0
         return torch.where(by > 1e-9, 1 / by, 0.0)[graph] * x
 
     num_nodes = csr.num_nodes if isinstance(csr, PartCSR) else graph.numel()
-    start = torch.randn(num_nodes, 1, generator=torch.Generator().manual_seed(0), dtype=mu.dtype).to(mu.device)
+    start = torch.randn(
+        num_nodes, 1, generator=torch.Generator().manual_seed(0), dtype=mu.dtype
+    ).to(mu.device)
     start = (start[csr.nodes] if isinstance(csr, PartCSR) else start).repeat(1, mu.size(1))
     image = widened(start)
     beta = dot(start, image).clamp(min=0).sqrt()
     previous, q, sq = torch.zeros_like(start), divided(start, beta), divided(image, beta)
     beta = torch.zeros_like(beta)
     diagonal, beside = [], []
-    for _ in range(min(STEPS, num_nodes if isinstance(csr, PartCSR) else int(graph.bincount().max()))):
+    for _ in range(
+        min(STEPS, num_nodes if isinstance(csr, PartCSR) else int(graph.bincount().max()))
+    ):
         r = propagated(sq)
         diagonal.append(dot(r, sq))
         r = r - diagonal[-1][graph] * q - beta[graph] * previous
@@ -136,7 +151,9 @@ def spectral_radius(mu: Tensor, csr: CSR, graph: Tensor) -> Tensor:
         previous, q, sq = q, divided(r, beta), divided(image, beta)
     tridiagonal = torch.diag_embed(torch.stack(diagonal, -1))
     if len(beside) > 1:
-        tridiagonal = tridiagonal + torch.diag_embed(torch.stack(beside[:-1], -1), 1)  # eigvalsh reads the upper triangle alone
+        tridiagonal = tridiagonal + torch.diag_embed(
+            torch.stack(beside[:-1], -1), 1
+        )  # eigvalsh reads the upper triangle alone
     return torch.linalg.eigvalsh(tridiagonal, UPLO="U").abs().amax(-1)
 
 
@@ -164,7 +181,9 @@ def _threshold_of_csr(
     batch: Tensor | None,
     num_graphs: int,
 ) -> Tensor:
-    return graph_threshold(CSR(rowptr, col, reverse, edge_weight, degree, rsqrt_degree), batch, num_graphs).clone()
+    return graph_threshold(
+        CSR(rowptr, col, reverse, edge_weight, degree, rsqrt_degree), batch, num_graphs
+    ).clone()
 
 
 @_threshold_of_csr.register_fake

@@ -22,7 +22,9 @@ class Schedule(ABC):
     def __call__(self, state: LayerState) -> float | Tensor:
         """λ: a number, or one per node ``[n]``."""
 
-    def ahead(self, position: Position | None, width: int, normalization: Normalization) -> float | None:
+    def ahead(
+        self, position: Position | None, width: int, normalization: Normalization
+    ) -> float | None:
         """λ where no embedding has to be looked at for it, else ``None``."""
         return None
 
@@ -42,14 +44,21 @@ def as_weight(given: Weight | Mapping[str, Any]) -> Weight:
         Cap(of=Gain(of=1.3), fraction=2, reach='temperature', per='node')
     """
     if isinstance(given, Mapping):
-        name, arguments = given.get("schedule"), {key: value for key, value in given.items() if key != "schedule"}
+        name, arguments = (
+            given.get("schedule"),
+            {key: value for key, value in given.items() if key != "schedule"},
+        )
         if name not in SCHEDULES:
-            raise ValueError(f"a schedule of the weight is {{'schedule': one of {', '.join(SCHEDULES)}, ...}}, but is {dict(given)!r}.")
+            raise ValueError(
+                f"a schedule of the weight is {{'schedule': one of {', '.join(SCHEDULES)}, ...}}, but is {dict(given)!r}."
+            )
         return from_data(name, arguments)
     if callable(given):
         return given
     if isinstance(given, str) or not isinstance(given, int | float | Tensor):
-        raise ValueError(f"weight must be a number, a schedule ({', '.join(SCHEDULES)}) or a function, but is {given!r}.")
+        raise ValueError(
+            f"weight must be a number, a schedule ({', '.join(SCHEDULES)}) or a function, but is {given!r}."
+        )
     if not math.isfinite(given):
         raise ValueError(f"weight must be finite, but is {given}.")
     return given
@@ -59,9 +68,13 @@ def from_data(name: str, arguments: dict[str, Any]) -> Schedule:
     kind = SCHEDULES[name]
     known = {field.name: field.default is MISSING for field in fields(kind)}  # type: ignore[arg-type]  # all of them are dataclasses
     if unknown := [key for key in arguments if key not in known]:
-        raise ValueError(f"the schedule {name!r} takes {', '.join(known)}, not {', '.join(unknown)}.")
+        raise ValueError(
+            f"the schedule {name!r} takes {', '.join(known)}, not {', '.join(unknown)}."
+        )
     if missing := [key for key, needed in known.items() if needed and key not in arguments]:
-        raise ValueError(f"the schedule {name!r} needs {', '.join(missing)} beside {', '.join(arguments) or 'nothing'}.")
+        raise ValueError(
+            f"the schedule {name!r} needs {', '.join(missing)} beside {', '.join(arguments) or 'nothing'}."
+        )
     return kind(**arguments)
 
 
@@ -86,7 +99,9 @@ def evaluate(weight: Weight, state: LayerState) -> float | Tensor:
     return weight
 
 
-def ahead(weight: Weight, position: Position | None, width: int, normalization: Normalization) -> float | None:
+def ahead(
+    weight: Weight, position: Position | None, width: int, normalization: Normalization
+) -> float | None:
     """λ in a layer whose embedding is not known yet, where it does not depend on that."""
     if isinstance(weight, Schedule):
         return weight.ahead(position, width, normalization)
@@ -100,13 +115,25 @@ def missing_number(schedule: Schedule) -> str:
     )
 
 
-def check_number(schedule: Schedule, name: str, above: float = -math.inf, least: float = -math.inf) -> None:
+def check_number(
+    schedule: Schedule, name: str, above: float = -math.inf, least: float = -math.inf
+) -> None:
     value = getattr(schedule, name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= above or value < least:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+        or value <= above
+        or value < least
+    ):
         wanted = f" >= {least:g}" if least > above else f" > {above:g}" if above > -math.inf else ""
-        raise ValueError(f"{type(schedule).__name__}'s {name} must be a finite number{wanted}, but is {value!r}.")
+        raise ValueError(
+            f"{type(schedule).__name__}'s {name} must be a finite number{wanted}, but is {value!r}."
+        )
 
 
 def check_choice(schedule: Schedule, name: str, choices: tuple[str, ...]) -> None:
     if getattr(schedule, name) not in choices:
-        raise ValueError(f"{type(schedule).__name__}'s {name} must be one of {', '.join(choices)}, but is {getattr(schedule, name)!r}.")
+        raise ValueError(
+            f"{type(schedule).__name__}'s {name} must be one of {', '.join(choices)}, but is {getattr(schedule, name)!r}."
+        )

@@ -18,15 +18,23 @@ from eamp.graph import CSR
 def adjacency(csr: CSR, device: torch.device) -> Tensor:
     """A as a torch CSR matrix in float64."""
     m = int(csr.rowptr[-1])  # entries past it are padding
-    value = torch.ones(m, dtype=torch.float64, device=device) if csr.edge_weight is None else csr.edge_weight.double()
+    value = (
+        torch.ones(m, dtype=torch.float64, device=device)
+        if csr.edge_weight is None
+        else csr.edge_weight.double()
+    )
     n = csr.rowptr.numel() - 1
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)", category=UserWarning)
-        return torch.sparse_csr_tensor(csr.rowptr, csr.col[:m], value, (n, n), check_invariants=False)
+        warnings.filterwarnings(
+            "ignore", message="Sparse (CSR tensor support|invariant checks)", category=UserWarning
+        )
+        return torch.sparse_csr_tensor(
+            csr.rowptr, csr.col[:m], value, (n, n), check_invariants=False
+        )
 
 
 def centred(x: Tensor) -> Tensor:
-    """x about its mean, in float64; no difference between rows changes."""
+    """X about its mean, in float64; no difference between rows changes."""
     if x.size(0) == 0:
         return x.double()
     x = x.double() - x[0].double()  # first, so that a constant embedding becomes exactly zero
@@ -37,8 +45,15 @@ def squared_differences(x: Tensor, csr: CSR) -> Tensor:
     """D = k⊙‖x‖² + A‖x‖² − 2 x·(AX), from one product A[X, ‖X‖², 1]."""
     z = centred(x)
     square = (z * z).sum(1, keepdim=True)
-    ax, a_square, degree = (adjacency(csr, x.device) @ torch.cat([z, square, torch.ones_like(square)], 1)).split([z.size(1), 1, 1], 1)
-    return (degree * square + a_square - 2 * (z * ax).sum(1, keepdim=True)).squeeze(1).clamp_(min=0).to(x.dtype)
+    ax, a_square, degree = (
+        adjacency(csr, x.device) @ torch.cat([z, square, torch.ones_like(square)], 1)
+    ).split([z.size(1), 1, 1], 1)
+    return (
+        (degree * square + a_square - 2 * (z * ax).sum(1, keepdim=True))
+        .squeeze(1)
+        .clamp_(min=0)
+        .to(x.dtype)
+    )
 
 
 def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
@@ -46,15 +61,21 @@ def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     u, v = centred(x), centred(y)
     dot = (u * v).sum(1, keepdim=True)
     f = x.size(1)
-    au, av, a_dot, degree = (adjacency(csr, x.device) @ torch.cat([u, v, dot, torch.ones_like(dot)], 1)).split([f, f, 1, 1], 1)
+    au, av, a_dot, degree = (
+        adjacency(csr, x.device) @ torch.cat([u, v, dot, torch.ones_like(dot)], 1)
+    ).split([f, f, 1, 1], 1)
     return (degree * dot + a_dot - (u * av + v * au).sum(1, keepdim=True)).squeeze(1).to(x.dtype)
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None) -> Tensor:
+def weighted_differences(
+    q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
+) -> Tensor:
     """W = (q⊙k + Aq)⊙X − q⊙(AX) − A(q⊙X), from one product A[X, q⊙X, q, 1]; plus W(r, y) where they are given."""
     z, w = centred(x), q.double().unsqueeze(1)
     f = x.size(1)
-    az, awz, aw, degree = (adjacency(csr, x.device) @ torch.cat([z, w * z, w, torch.ones_like(w)], 1)).split([f, f, 1, 1], 1)
+    az, awz, aw, degree = (
+        adjacency(csr, x.device) @ torch.cat([z, w * z, w, torch.ones_like(w)], 1)
+    ).split([f, f, 1, 1], 1)
     out = ((w * degree + aw) * z - w * az - awz).to(x.dtype)
     return out if r is None or y is None else out + weighted_differences(r, y, csr)
 
@@ -71,7 +92,9 @@ def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     u, v = centred(x), centred(y)
     f = x.size(1)
     ones = torch.ones_like(u[:, :1])
-    au, av, auv, degree = (adjacency(csr, x.device) @ torch.cat([u, v, u * v, ones], 1)).split([f, f, f, 1], 1)
+    au, av, auv, degree = (adjacency(csr, x.device) @ torch.cat([u, v, u * v, ones], 1)).split(
+        [f, f, f, 1], 1
+    )
     out = degree * u * v + auv - u * av - v * au
     return (out.clamp(min=0) if x is y else out).to(x.dtype)
 
@@ -81,5 +104,7 @@ def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
     z, w = centred(x), g.double()
     f = x.size(1)
     ones = torch.ones_like(z[:, :1])
-    az, awz, aw, degree = (adjacency(csr, x.device) @ torch.cat([z, w * z, w, ones], 1)).split([f, f, f, 1], 1)
+    az, awz, aw, degree = (adjacency(csr, x.device) @ torch.cat([z, w * z, w, ones], 1)).split(
+        [f, f, f, 1], 1
+    )
     return ((degree * w + aw) * z - w * az - awz).to(x.dtype)

@@ -18,11 +18,33 @@ from eamp.ops.backends.numba_cpu.threads import draw_ticket, pointer
 
 # Sums may be reordered and contracted into fused multiply-adds, which is what lets them vectorise; NaN and infinity
 # keep their meaning, and so does division by zero (nobody would catch an exception). Compiled code is kept on disk.
-OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+}
 
 # The block of 64-bit numbers that a task reads: counts, then addresses (0 where a task has no use for one), then two reals.
 TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(26)
-ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, PER_NODE, SCALE, ENERGY, OUT, BASE, UNIT, BIAS, *_options = _addresses
+(
+    ROWPTR,
+    COL,
+    REVERSE,
+    WEIGHT,
+    Q,
+    R,
+    X,
+    Y,
+    PER_EDGE,
+    PER_NODE,
+    SCALE,
+    ENERGY,
+    OUT,
+    BASE,
+    UNIT,
+    BIAS,
+    *_options,
+) = _addresses
 FLAG, CUT, TEMPERATURE, FACTOR, SLOTS = _options
 
 
@@ -78,7 +100,11 @@ def set_differences(out, q, x, col, weight, weighted, i, e, end):
         else:
             j2, w2 = col[e + 2], edge_factor(q, weight, weighted, i, col[e + 2], e + 2)
             for f in range(features):
-                out[i, f] = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f]) + w2 * (x[i, f] - x[j2, f])
+                out[i, f] = (
+                    w0 * (x[i, f] - x[j0, f])
+                    + w1 * (x[i, f] - x[j1, f])
+                    + w2 * (x[i, f] - x[j2, f])
+                )
     add_differences(out, q, x, col, weight, weighted, i, e + odd, end)
 
 
@@ -88,8 +114,14 @@ def add_differences(out, q, x, col, weight, weighted, i, e, end):
     features = x.shape[1]
     while e + 4 <= end:
         j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
-        w0, w1 = edge_factor(q, weight, weighted, i, j0, e), edge_factor(q, weight, weighted, i, j1, e + 1)
-        w2, w3 = edge_factor(q, weight, weighted, i, j2, e + 2), edge_factor(q, weight, weighted, i, j3, e + 3)
+        w0, w1 = (
+            edge_factor(q, weight, weighted, i, j0, e),
+            edge_factor(q, weight, weighted, i, j1, e + 1),
+        )
+        w2, w3 = (
+            edge_factor(q, weight, weighted, i, j2, e + 2),
+            edge_factor(q, weight, weighted, i, j3, e + 3),
+        )
         for f in range(features):
             near = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
             out[i, f] += near + w2 * (x[i, f] - x[j2, f]) + w3 * (x[i, f] - x[j3, f])
@@ -125,8 +157,14 @@ def set_neighbours(out, left, r, x, col, weight, weighted, s, w, i, e, end):
     e += odd
     while e < end:
         j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
-        w0, w1 = left * neighbour_factor(r, weight, weighted, j0, e), left * neighbour_factor(r, weight, weighted, j1, e + 1)
-        w2, w3 = left * neighbour_factor(r, weight, weighted, j2, e + 2), left * neighbour_factor(r, weight, weighted, j3, e + 3)
+        w0, w1 = (
+            left * neighbour_factor(r, weight, weighted, j0, e),
+            left * neighbour_factor(r, weight, weighted, j1, e + 1),
+        )
+        w2, w3 = (
+            left * neighbour_factor(r, weight, weighted, j2, e + 2),
+            left * neighbour_factor(r, weight, weighted, j3, e + 3),
+        )
         for f in range(features):
             out[i, f] += w0 * x[j0, f] + w1 * x[j1, f] + w2 * x[j2, f] + w3 * x[j3, f]
         e += 4
@@ -253,7 +291,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
     @cfunc("void(voidptr)", **OPTIONS)
     def drive_backward(block):
         """From the inner products I(x, G) in per_edge and ∂/∂E in per_node, the q and r of ∂x = W(q, G) + W(r, x), and into per_node
-        what each node adds to ∂T; the formulas are in the README beside this file"""
+        what each node adds to ∂T; the formulas are in the README beside this file
+        """
         slots, reals = carray(block, SLOTS, np.int64), carray(block, SLOTS, np.float64)
         temperature, factor = real(reals[TEMPERATURE]), real(reals[FACTOR])
         parts, n, m = slots[PARTS], slots[NODES], slots[EDGES]
@@ -283,7 +322,10 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         """out_i = u_i x_i and per_node_i = ‖x_i‖², with u in unit"""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features = slots[PARTS], slots[NODES], slots[FEATURES]
-        x, out = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[OUT]), (n, features), real)
+        x, out = (
+            carray(pointer(slots[X]), (n, features), real),
+            carray(pointer(slots[OUT]), (n, features), real),
+        )
         u, square = carray(pointer(slots[UNIT]), n, real), carray(pointer(slots[PER_NODE]), n, real)
         part = draw_ticket(block)
         while part < parts:
@@ -308,8 +350,14 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         weighted = slots[WEIGHT] != 0
         weight = carray(pointer(slots[WEIGHT]), m, real)
         q, r = carray(pointer(slots[Q]), n, real), carray(pointer(slots[R]), n, real)
-        x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
-        out, base = carray(pointer(slots[OUT]), (n, features), real), carray(pointer(slots[BASE]), (n, features), real)
+        x, y = (
+            carray(pointer(slots[X]), (n, features), real),
+            carray(pointer(slots[Y]), (n, features), real),
+        )
+        out, base = (
+            carray(pointer(slots[OUT]), (n, features), real),
+            carray(pointer(slots[BASE]), (n, features), real),
+        )
         u = carray(pointer(slots[UNIT]), n, real)
         part = draw_ticket(block)
         while part < parts:
@@ -328,7 +376,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
     @cfunc("void(voidptr)", **OPTIONS)
     def neighbours(block):
         """out_i = (1 − γ) q_i (r_i x_i + Σ_j a_ij r_j x_j) + γ y_i + b, r_i x_i only with self-loops, y_i and the bias b only
-        where there is one; of that the positive part, if cut"""
+        where there is one; of that the positive part, if cut
+        """
         slots, reals = carray(block, SLOTS, np.int64), carray(block, SLOTS, np.float64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
         rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
@@ -337,7 +386,10 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         weight = carray(pointer(slots[WEIGHT]), m, real)
         q = carray(pointer(slots[Q]), n, real)
         r = carray(pointer(slots[R]), n, real)
-        x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
+        x, y = (
+            carray(pointer(slots[X]), (n, features), real),
+            carray(pointer(slots[Y]), (n, features), real),
+        )
         out = carray(pointer(slots[OUT]), (n, features), real)
         bias = carray(pointer(slots[BIAS]), features, real)
         share = real(reals[FACTOR])
@@ -346,7 +398,9 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
                 left, e, end = (real(1) - share) * q[i], rowptr[i], rowptr[i + 1]
                 if slots[FLAG] != 0:
-                    set_neighbours(out, left, r, x, col, weight, weighted, i, left * r[i], i, e, end)
+                    set_neighbours(
+                        out, left, r, x, col, weight, weighted, i, left * r[i], i, e, end
+                    )
                 elif e < end:
                     w = left * neighbour_factor(r, weight, weighted, col[e], e)
                     set_neighbours(out, left, r, x, col, weight, weighted, col[e], w, i, e + 1, end)
@@ -372,7 +426,10 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         col = carray(pointer(slots[COL]), m, index)
         weighted = slots[WEIGHT] != 0
         weight = carray(pointer(slots[WEIGHT]), m, real)
-        x, y = carray(pointer(slots[X]), (n, features), real), carray(pointer(slots[Y]), (n, features), real)
+        x, y = (
+            carray(pointer(slots[X]), (n, features), real),
+            carray(pointer(slots[Y]), (n, features), real),
+        )
         out = carray(pointer(slots[OUT]), (n, features), real)
         sign = real(1) if slots[FLAG] != 0 else real(-1)
         part = draw_ticket(block)

@@ -57,13 +57,18 @@ def launch(
         unit,
         bias,
     )
-    operands = [None if operand is None else operand.contiguous() for operand in in_order_of_slots]  # kept alive to the end
+    operands = [
+        None if operand is None else operand.contiguous() for operand in in_order_of_slots
+    ]  # kept alive to the end
     for slot, operand in enumerate(operands[3:], start=3):
         if operand is not None and operand.dtype != x.dtype:
             operands[slot] = operand.to(x.dtype)  # something to read: results are made like x
     addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
     parts = PARTS_PER_THREAD * torch.get_num_threads()
-    compiled = tasks(np.float64 if x.dtype == torch.float64 else np.float32, np.int64 if csr.col.dtype == torch.int64 else np.int32)
+    compiled = tasks(
+        np.float64 if x.dtype == torch.float64 else np.float32,
+        np.int64 if csr.col.dtype == torch.int64 else np.int32,
+    )
     block = np.array([0, parts, *x.shape, csr.col.numel(), *addresses, flag, cut, 0, 0], np.int64)
     block.view(np.float64)[TEMPERATURE : FACTOR + 1] = temperature, factor
     for name in names:
@@ -81,11 +86,15 @@ def squared_differences(x: Tensor, csr: CSR) -> Tensor:
 def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)."""
     out = large_empty(x.size(0), x)
-    launch(("inner", "row_sums"), csr, x, y=y, per_edge=large_empty(csr.col.numel(), x), per_node=out)
+    launch(
+        ("inner", "row_sums"), csr, x, y=y, per_edge=large_empty(csr.col.numel(), x), per_node=out
+    )
     return out
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None) -> Tensor:
+def weighted_differences(
+    q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
+) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) in the same pass where they are given."""
     out = large_empty_like(x)
     launch(("weighted",), csr, x, y=y, q=q, r=r, out=out)
@@ -98,18 +107,39 @@ def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops:
 
 
 def mixed_neighbour_sums(
-    left: Tensor, x: Tensor, right: Tensor, mixed_in: Tensor | None, csr: CSR, self_loops: bool, share: float
+    left: Tensor,
+    x: Tensor,
+    right: Tensor,
+    mixed_in: Tensor | None,
+    csr: CSR,
+    self_loops: bool,
+    share: float,
 ) -> Tensor:
     """(1 − ``share``) N(l, x, r) + ``share`` · ``mixed_in``, the second summand only where there is one."""
     out = large_empty_like(x)
-    launch(("neighbours",), csr, x, y=mixed_in, q=left, r=right, out=out, flag=self_loops, factor=share)
+    launch(
+        ("neighbours",), csr, x, y=mixed_in, q=left, r=right, out=out, flag=self_loops, factor=share
+    )
     return out
 
 
-def biased_neighbour_sums(scale: Tensor, x: Tensor, csr: CSR, bias: Tensor | None, cut: bool) -> Tensor:
+def biased_neighbour_sums(
+    scale: Tensor, x: Tensor, csr: CSR, bias: Tensor | None, cut: bool
+) -> Tensor:
     """N(s, x, s) with self-loops, plus a bias where there is one; its positive part, if ``cut``."""
     out = large_empty_like(x)
-    launch(("neighbours",), csr, x, q=scale, r=scale, out=out, bias=bias, flag=True, cut=cut, factor=0.0)
+    launch(
+        ("neighbours",),
+        csr,
+        x,
+        q=scale,
+        r=scale,
+        out=out,
+        bias=bias,
+        flag=True,
+        cut=cut,
+        factor=0.0,
+    )
     return out
 
 
@@ -142,7 +172,11 @@ def entropy_step(
     With ``base``, that plus the step, whose rows are multiplied by ``outward`` where it is given; of it the positive part, if ``cut``.
     """
     out = large_empty_like(x)
-    energy, q, per_edge = large_empty(x.size(0), x), large_empty(x.size(0), x), large_empty(csr.col.numel(), x)
+    energy, q, per_edge = (
+        large_empty(x.size(0), x),
+        large_empty(x.size(0), x),
+        large_empty(csr.col.numel(), x),
+    )
     launch(
         ("squared", "drive", "weighted"),
         csr,
@@ -178,7 +212,14 @@ def with_step(
     """
     if inward is not None or scale_free:
         seen, square = large_empty_like(x), large_empty(x.size(0), x)
-        launch(("enter",), csr, x, per_node=square, unit=torch.ones_like(square) if inward is None else inward, out=seen)
+        launch(
+            ("enter",),
+            csr,
+            x,
+            per_node=square,
+            unit=torch.ones_like(square) if inward is None else inward,
+            out=seen,
+        )
         x = seen
         if scale_free:
             mean = square.sum(dtype=torch.float64).item() / max(x.numel(), 1)
@@ -187,7 +228,14 @@ def with_step(
 
 
 def entropy_step_backward(
-    x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, csr: CSR, scale: Tensor, temperature: Tensor, factor: float
+    x: Tensor,
+    grad_step: Tensor,
+    grad_energy: Tensor,
+    energy: Tensor,
+    csr: CSR,
+    scale: Tensor,
+    temperature: Tensor,
+    factor: float,
 ) -> tuple[Tensor, Tensor]:
     """The derivatives of ``entropy_step`` in x and in T."""
     out, q, r = large_empty_like(x), large_empty_like(energy), large_empty_like(energy)

@@ -57,7 +57,9 @@ def _openmp() -> Any:
     """``GOMP_parallel`` of the OpenMP runtime that torch is linked with; GNU's and LLVM's both have it on Linux."""
     library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     try:
-        entry = ctypes.CDLL(str(library)).GOMP_parallel  # looked up in the library and what it depends on
+        entry = ctypes.CDLL(
+            str(library)
+        ).GOMP_parallel  # looked up in the library and what it depends on
     except (OSError, AttributeError):
         return None
     entry.argtypes = [TaskType, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]

@@ -29,7 +29,7 @@ def row_bounds(rowptr, i):
 
 @triton.jit
 def read(x, place, mask, real: tl.constexpr):
-    """x at some places, and 0 where the mask forbids to look."""
+    """X at some places, and 0 where the mask forbids to look."""
     return tl.load(x + place, mask=mask, other=0.0).to(real)
 
 
@@ -66,7 +66,9 @@ def inner(rowptr, col, weight, x, y, out, features, EDGES: tl.constexpr, FEATURE
 
 
 @triton.jit
-def weighted(rowptr, col, weight, q, x, r, y, out, features, EDGES: tl.constexpr, FEATURES: tl.constexpr):
+def weighted(
+    rowptr, col, weight, q, x, r, y, out, features, EDGES: tl.constexpr, FEATURES: tl.constexpr
+):
     """out_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), and the same of r and y in one pass where there are any"""
     real: tl.constexpr = out.dtype.element_ty
     i = tl.program_id(0).to(tl.int64)
@@ -87,7 +89,19 @@ def weighted(rowptr, col, weight, q, x, r, y, out, features, EDGES: tl.constexpr
 
 
 @triton.jit
-def neighbours(rowptr, col, weight, left, x, right, out, features, SELF_LOOPS: tl.constexpr, EDGES: tl.constexpr, FEATURES: tl.constexpr):
+def neighbours(
+    rowptr,
+    col,
+    weight,
+    left,
+    x,
+    right,
+    out,
+    features,
+    SELF_LOOPS: tl.constexpr,
+    EDGES: tl.constexpr,
+    FEATURES: tl.constexpr,
+):
     """out_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with SELF_LOOPS"""
     real: tl.constexpr = out.dtype.element_ty
     i = tl.program_id(0).to(tl.int64)
@@ -97,7 +111,9 @@ def neighbours(rowptr, col, weight, left, x, right, out, features, SELF_LOOPS: t
     for first in range(begin, end, EDGES):
         there, j, a = edges_from(first, end, col, weight, real, EDGES)
         mask = there & inside
-        total += tl.where(mask, a * read(right, j, there, real) * read(x, j * features + f, mask, real), 0.0)
+        total += tl.where(
+            mask, a * read(right, j, there, real) * read(x, j * features + f, mask, real), 0.0
+        )
     row = tl.sum(total, axis=0)[None, :]
     if SELF_LOOPS:
         row += tl.load(right + i).to(real) * read(x, i * features + f, inside, real)
@@ -105,7 +121,18 @@ def neighbours(rowptr, col, weight, left, x, right, out, features, SELF_LOOPS: t
 
 
 @triton.jit
-def channels(rowptr, col, weight, x, y, out, features, ADD: tl.constexpr, EDGES: tl.constexpr, FEATURES: tl.constexpr):
+def channels(
+    rowptr,
+    col,
+    weight,
+    x,
+    y,
+    out,
+    features,
+    ADD: tl.constexpr,
+    EDGES: tl.constexpr,
+    FEATURES: tl.constexpr,
+):
     """out_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j), or ⊙ (y_i + y_j) with ADD; y = x where there is none"""
     real: tl.constexpr = out.dtype.element_ty
     i = tl.program_id(0).to(tl.int64)

@@ -22,17 +22,28 @@ def tile(features: int) -> tuple[int, int]:
     return min(LARGEST_TILE // wide, MOST_EDGES), wide
 
 
-def launch(kernel: Any, csr: CSR, out: Tensor, x: Tensor, *operands: Tensor | None, **flags: bool) -> Tensor:
+def launch(
+    kernel: Any, csr: CSR, out: Tensor, x: Tensor, *operands: Tensor | None, **flags: bool
+) -> Tensor:
     """Fill ``out``, a row for each row of the graph, from operands in the kernel's own order; ``x`` is among them."""
-    if isinstance(kernel, JITFunction) and x.device.type == "cpu":  # Triton's interpreter, which does run here, has kernels of another type
-        raise ValueError("the backend 'triton' needs tensors on a GPU, but these are on the CPU; use the backend 'numba' there.")
+    if (
+        isinstance(kernel, JITFunction) and x.device.type == "cpu"
+    ):  # Triton's interpreter, which does run here, has kernels of another type
+        raise ValueError(
+            "the backend 'triton' needs tensors on a GPU, but these are on the CPU; use the backend 'numba' there."
+        )
     if out.numel() == 0:
         return out
     n, features = x.shape
     edges, wide = tile(features)
     grid = (n, cdiv(features, wide) if out.dim() == 2 else 1)
-    given = (None if operand is None else operand.contiguous() for operand in (csr.rowptr, csr.col, csr.edge_weight, *operands))
-    with torch.cuda.device_of(x):  # Triton launches on the current device, which need not be that of x
+    given = (
+        None if operand is None else operand.contiguous()
+        for operand in (csr.rowptr, csr.col, csr.edge_weight, *operands)
+    )
+    with torch.cuda.device_of(
+        x
+    ):  # Triton launches on the current device, which need not be that of x
         kernel[grid](*given, out, features, **flags, EDGES=edges, FEATURES=wide, num_warps=1)
     return out
 
@@ -51,19 +62,38 @@ def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     return launch(triton_kernels.inner, csr, empty(x.size(0), like=x), x, x, y)
 
 
-def weighted_differences(q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None) -> Tensor:
+def weighted_differences(
+    q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
+) -> Tensor:
     """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) in the same pass where they are given."""
     return launch(triton_kernels.weighted, csr, empty(*x.shape, like=x), x, q, x, r, y)
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
     """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
-    return launch(triton_kernels.neighbours, csr, empty(*x.shape, like=x), x, left, x, right, SELF_LOOPS=self_loops)
+    return launch(
+        triton_kernels.neighbours,
+        csr,
+        empty(*x.shape, like=x),
+        x,
+        left,
+        x,
+        right,
+        SELF_LOOPS=self_loops,
+    )
 
 
 def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
     """B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)."""
-    return launch(triton_kernels.channels, csr, empty(*x.shape, like=x), x, x, None if y is x else y, ADD=False)
+    return launch(
+        triton_kernels.channels,
+        csr,
+        empty(*x.shape, like=x),
+        x,
+        x,
+        None if y is x else y,
+        ADD=False,
+    )
 
 
 def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
