@@ -1,5 +1,8 @@
-"""The one door: any adjacency becomes a validated, frozen CSR graph, and every graph error is raised here."""
+"""The one door: any adjacency becomes a validated, frozen graph, and every graph error is raised here."""
 
-from eamp.graph.graph import CSR, INT32_MAX, Adjacency, Graph, GraphError, build_csr
+from eamp.graph.csr import CSR
+from eamp.graph.edge_index_cache import as_graph, graph_for
+from eamp.graph.errors import GraphError
+from eamp.graph.graph import Adjacency, Graph, Rows
 
-__all__ = ["CSR", "INT32_MAX", "Adjacency", "Graph", "GraphError", "build_csr"]
+__all__ = ["CSR", "Adjacency", "Graph", "GraphError", "Rows", "as_graph", "graph_for"]

@@ -1,51 +1,110 @@
-"""Remembering the graph of a raw ``edge_index``, so that 64 layers and 100 epochs cost one conversion.
+"""The one cache for raw ``edge_index`` tensors: 64 layers and 100 epochs cost one conversion.
 
-A remembered graph belongs to one living tensor object and is used only while that tensor holds what it held: on the
-CPU every look-up compares its contents with a private copy (reading 32 bytes per edge, where the step itself reads some
-hundreds), because NumPy or ``.data`` can change a tensor behind its version counter; on other devices, where comparing
-would stall the queue, the version counter decides. When the tensor is freed, so is its graph.
+A cached graph belongs to one living tensor object and is used only while that tensor holds the
+same contents. On the CPU every look-up compares the contents with a private copy, because NumPy or
+``.data`` can change a tensor behind its version counter. The comparison reads 32 bytes per edge,
+where the step itself reads some hundreds. On other devices comparing would stall the queue, so
+the version counter decides. When the tensor is freed, so is its graph.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import ref
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 
-from eamp.graph import CSR, INT32_MAX, Adjacency, Graph, GraphError
+from eamp.graph.csr import CSR, index_type_of
+from eamp.graph.errors import GraphError
+from eamp.graph.graph import Adjacency, Graph
 
 
-class Remembered(NamedTuple):
+class Cached(NamedTuple):
+    """The graphs of one adjacency tensor, and the contents that they were made of."""
+
     contents: tuple[Tensor, ...]
     version: int
     graphs: dict[tuple[int, bool], Graph]
 
 
-_remembered: WeakIdKeyDictionary = WeakTensorKeyDictionary()
+# Adjacency tensors map to `Cached`, the key of a graph to a weak reference to that graph.
+_cache: WeakIdKeyDictionary = WeakTensorKeyDictionary()
 
 
 def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> Graph:
-    """The :class:`Graph` of ``adjacency``, converted at most once per tensor and content."""
+    """Return the :class:`Graph` of ``adjacency``, converted once per tensor and contents.
+
+    Under ``torch.compile`` the conversion of an ``edge_index`` is one operator of the compiled code.
+    """
     if isinstance(adjacency, Graph):
         return adjacency
     if not isinstance(adjacency, Tensor):
         return Graph(adjacency, num_nodes, symmetrize=symmetrize)
-    key = (num_nodes, symmetrize)
-    entry = _remembered.get(adjacency)
+    if torch.compiler.is_compiling():
+        rowptr, col, reverse, degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
+        return Graph._of(CSR(rowptr, col, reverse, None), degree, key=adjacency)
+    entry = _cache.get(adjacency)
     if entry is None or not unchanged(adjacency, entry):
-        entry = Remembered(
-            tuple(part.detach().clone() for part in parts(adjacency)), version(adjacency), {}
+        contents = tuple(part.detach().clone() for part in dense_parts(adjacency))
+        entry = _cache[adjacency] = Cached(contents, version(adjacency), {})
+    if (num_nodes, symmetrize) not in entry.graphs:
+        graph = Graph(adjacency, num_nodes, symmetrize=symmetrize)
+        entry.graphs[num_nodes, symmetrize] = graph
+    found: Graph = entry.graphs[num_nodes, symmetrize]
+    return found
+
+
+def graph_for(
+    x: Tensor, adjacency: Adjacency, symmetrize: bool = False, check_finite: bool = False
+) -> Graph:
+    """Return the :class:`Graph` of ``adjacency``, after checking that features ``x`` fit it.
+
+    Every function and layer of eamp comes in through this door.
+    """
+    if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point():
+        got = f"{list(x.shape)} of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
+        one = isinstance(x, Tensor) and x.dim() == 1
+        hint = " Pass x.unsqueeze(1) for one feature per node." if one else ""
+        raise GraphError(
+            f"x must hold real features of shape [num_nodes, num_features]; got {got}.{hint}"
         )
-        _remembered[adjacency] = entry
-    if key not in entry.graphs:
-        entry.graphs[key] = Graph(adjacency, num_nodes, symmetrize=symmetrize)
-    return entry.graphs[key]
+    graph = as_graph(adjacency, x.size(0), symmetrize)
+    if graph.num_nodes != x.size(0):
+        raise GraphError(
+            f"x has {x.size(0)} rows but the graph has {graph.num_nodes} nodes; they must be the "
+            "same nodes in the same order."
+        )
+    if graph.device != x.device:
+        raise GraphError(
+            f"x is on {x.device} but the graph on {graph.device}; move one with "
+            f".to({str(x.device)!r})."
+        )
+    if check_finite and not bool(torch.isfinite(x).all()):
+        bad = (~torch.isfinite(x)).any(1).nonzero()
+        raise GraphError(
+            f"x holds NaN or infinity in {bad.numel()} of {x.size(0)} rows; the first is row "
+            f"{int(bad[0])}."
+        )
+    return graph
 
 
-def parts(adjacency: Tensor) -> tuple[Tensor, ...]:
-    """The dense tensors an adjacency consists of."""
+def findable_by_key(graph: Graph) -> None:
+    """Let :func:`graph_of_key` find ``graph`` as long as it lives."""
+    _cache[graph.key] = ref(graph)
+
+
+def graph_of_key(key: Tensor, num_nodes: int, symmetrize: bool) -> Graph:
+    """Return the graph of :attr:`Graph.key`, for operators, which take tensors and no graphs."""
+    entry = _cache.get(key)
+    found = entry() if isinstance(entry, ref) else as_graph(key, num_nodes, symmetrize)
+    assert found is not None, "a graph lives as long as the tensors that it is called with"
+    return found
+
+
+def dense_parts(adjacency: Tensor) -> tuple[Tensor, ...]:
+    """Return the dense tensors that an adjacency consists of."""
     if adjacency.layout == torch.strided:
         return (adjacency.as_subclass(Tensor),)
     if adjacency.layout == torch.sparse_csr:
@@ -56,67 +115,47 @@ def parts(adjacency: Tensor) -> tuple[Tensor, ...]:
 
 
 def version(adjacency: Tensor) -> int:
-    """The in-place version counter; inference tensors have none, and are always compared by contents."""
+    """Return the in-place version counter; inference tensors have none and are compared."""
     return -1 if adjacency.is_inference() else adjacency._version
 
 
-def unchanged(adjacency: Tensor, entry: Remembered) -> bool:
+def unchanged(adjacency: Tensor, entry: Cached) -> bool:
+    """Return whether a tensor still holds the contents that its cached graphs were made of."""
     if adjacency.device.type != "cpu" and not adjacency.is_inference():
         return version(adjacency) == entry.version
-    now = parts(adjacency)
+    now = dense_parts(adjacency)
     return len(now) == len(entry.contents) and all(
         a.dtype == b.dtype and torch.equal(a, b) for a, b in zip(now, entry.contents, strict=True)
     )
 
 
-# Under torch.compile the conversion stays one opaque call. Its outputs are copies of fixed size (entries past
-# rowptr[-1] are padding), because compiled code may reuse the memory of an operator's output.
-@torch.library.custom_op("eamp::csr_of_edge_index", mutates_args=())
+# The outputs are copies of fixed size, because compiled code may reuse the memory of an operator's
+# output. Entries past rowptr[-1] are padding.
+@torch.library.custom_op("eamp::csr_of_adjacency", mutates_args=())
 def csr_of_edge_index(
     edge_index: Tensor, num_nodes: int, symmetrize: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    csr = as_graph(edge_index, num_nodes, symmetrize).csr
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Convert an ``edge_index`` to ``rowptr``, ``col``, ``reverse`` and ``degree``."""
+    graph = as_graph(edge_index, num_nodes, symmetrize)
+    rowptr, found, opposite, _ = graph.csr
     capacity, index_type = padded_size(edge_index, num_nodes, symmetrize)
-    col, reverse = (csr.col.new_zeros(capacity, dtype=index_type) for _ in range(2))
-    col[: csr.col.numel()], reverse[: csr.col.numel()] = csr.col, csr.reverse
-    return (
-        csr.rowptr.to(index_type, copy=True),
-        col,
-        reverse,
-        csr.degree.clone(),
-        csr.rsqrt_degree.clone(),
-    )
+    col, reverse = (found.new_zeros(capacity, dtype=index_type) for _ in range(2))
+    col[: found.numel()], reverse[: found.numel()] = found, opposite
+    return rowptr.to(index_type, copy=True), col, reverse, graph.degree.clone()
 
 
 @csr_of_edge_index.register_fake
 def _(
     edge_index: Tensor, num_nodes: int, symmetrize: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     capacity, index_type = padded_size(edge_index, num_nodes, symmetrize)
     rowptr, col, reverse = (
         edge_index.new_empty(size, dtype=index_type) for size in (num_nodes + 1, capacity, capacity)
     )
-    degree, rsqrt_degree = (edge_index.new_empty(num_nodes, dtype=torch.float64) for _ in range(2))
-    return rowptr, col, reverse, degree, rsqrt_degree
+    return rowptr, col, reverse, edge_index.new_empty(num_nodes, dtype=torch.float64)
 
 
 def padded_size(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> tuple[int, torch.dtype]:
+    """Return the largest number of entries that an ``edge_index`` can have, and their type."""
     capacity = edge_index.size(1) * (2 if symmetrize else 1)
-    return capacity, torch.int32 if max(capacity, num_nodes) <= INT32_MAX else torch.int64
-
-
-def csr_and_batch(
-    adjacency: Adjacency, num_nodes: int, symmetrize: bool = False
-) -> tuple[CSR, Tensor | None, int]:
-    """What the operations need of an adjacency: its CSR, its batch vector, its number of graphs. Traceable."""
-    if isinstance(adjacency, Tensor) and torch.compiler.is_compiling():
-        rowptr, col, reverse, degree, rsqrt_degree = csr_of_edge_index(
-            adjacency, num_nodes, symmetrize
-        )
-        return CSR(rowptr, col, reverse, None, degree, rsqrt_degree), None, 1
-    graph = as_graph(adjacency, num_nodes, symmetrize)
-    if graph.num_nodes != num_nodes:
-        raise GraphError(
-            f"x has {num_nodes} rows but the graph has {graph.num_nodes} nodes; they must be the same nodes in the same order."
-        )
-    return graph.csr, graph.batch, graph.num_graphs
+    return capacity, index_type_of(capacity, num_nodes)

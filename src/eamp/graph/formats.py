@@ -1,7 +1,7 @@
-"""Reading adjacency formats: each becomes an edge list with its number of nodes, nothing more.
+"""Readers of adjacency formats: each returns an edge list and the number of nodes.
 
-Optional libraries are never imported here; an object is recognised by the module its class comes from, so a user who
-has no SciPy sparse matrix pays for no SciPy import.
+Optional libraries are never imported here. An object is recognised by the module that its class
+comes from, so nobody pays for the import of a library that is not used.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 
-from eamp.graph import Graph, GraphError
+from eamp.graph.errors import GraphError
+from eamp.graph.graph import Graph
 
 
 class EdgeList(NamedTuple):
-    """Edges as they came: unsorted, perhaps directed, perhaps with duplicates and self-loops."""
+    """Edges as given: unsorted, perhaps directed, perhaps with duplicates and self-loops."""
 
     edge_index: Tensor
     edge_weight: Tensor | None

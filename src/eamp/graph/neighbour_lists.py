@@ -1,7 +1,8 @@
-"""The neighbour lists of an edge list, by counting: nothing is sorted, and no 64-bit key is made of an edge.
+"""Neighbour lists of an edge list by counting sort.
 
-Putting every edge under its column, and then, column after column, under its row, leaves the columns of a row in ascending order. Beside
-the edge list itself that takes 8 bytes per entry and a few numbers per node, where sorting keys takes some fifty.
+Every edge is put into the list of its column, and then, column after column, into the list of its
+row. That leaves the columns of a row in ascending order. Beside the edge list itself it takes
+8 bytes per entry and a few numbers per node; sorting 64-bit keys takes about fifty bytes per entry.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ OPTIONS: dict[str, Any] = {"cache": True, "nogil": True}
 def neighbour_lists(
     row: Indices, col: Indices, num_nodes: int, symmetrize: bool, index_type: Any
 ) -> tuple[Indices, Indices, Indices] | None:
-    """``rowptr``, ``col`` and ``reverse`` as in :class:`eamp.graph.CSR`, without self-loops and duplicates; ``None`` for a directed graph.
+    """Return ``rowptr``, ``col`` and ``reverse`` of a :class:`eamp.graph.CSR`.
 
-    Every index must be at least 0 and below ``num_nodes``, which is not checked here.
+    Self-loops and duplicates are left out. Indices must lie between 0 and ``num_nodes - 1``, which
+    is not checked here.
+
+    Returns:
+        The three arrays, or ``None`` if the graph is directed.
 
     Example:
-        >>> rowptr, col, reverse = neighbour_lists(np.array([1, 0, 2, 1]), np.array([0, 1, 1, 2]), 3, False, np.int32)
+        >>> row, col = np.array([1, 0, 2, 1]), np.array([0, 1, 1, 2])
+        >>> rowptr, col, reverse = neighbour_lists(row, col, 3, False, np.int32)
         >>> col
         array([1, 0, 2, 1], dtype=int32)
     """
@@ -37,21 +43,20 @@ def neighbour_lists(
     put_under_rows(start, members, rowptr, rowptr[:-1].copy(), col)
     del start, members  # before the last array is made
     reverse = np.empty(col.size, index_type)
-    return (
-        (rowptr, col, reverse) if find_opposites(rowptr, col, rowptr[:-1].copy(), reverse) else None
-    )
+    undirected = find_opposites(rowptr, col, rowptr[:-1].copy(), reverse)
+    return (rowptr, col, reverse) if undirected else None
 
 
 @njit(**OPTIONS)
 def add_up(counts):
-    """Counts at 1, 2, ... become the places where rows end, and others begin."""
+    """Turn the counts of rows into the places where rows end, in place."""
     for i in range(1, counts.size):
         counts[i] += counts[i - 1]
 
 
 @njit(**OPTIONS)
 def count_columns(row, col, symmetrize, start):
-    """Where the members of every column begin."""
+    """Compute where the members of every column begin."""
     for e in range(row.size):
         if row[e] != col[e]:
             start[col[e] + 1] += 1
@@ -62,7 +67,7 @@ def count_columns(row, col, symmetrize, start):
 
 @njit(**OPTIONS)
 def put_under_columns(row, col, symmetrize, place, members):
-    """The rows of every column, in any order."""
+    """List the rows of every column, in any order."""
     for e in range(row.size):
         i, j = row[e], col[e]
         if i != j:
@@ -75,7 +80,10 @@ def put_under_columns(row, col, symmetrize, place, members):
 
 @njit(**OPTIONS)
 def count_rows(start, members, last, rowptr):
-    """Where every row begins, if it has each column once; ``last`` is the column that a row met last."""
+    """Compute where every row begins if it lists each column once.
+
+    ``last`` holds the column that a row met last.
+    """
     for j in range(start.size - 1):
         for p in range(start[j], start[j + 1]):
             i = members[p]
@@ -87,7 +95,7 @@ def count_rows(start, members, last, rowptr):
 
 @njit(**OPTIONS)
 def put_under_rows(start, members, rowptr, place, out):
-    """The columns of every row, ascending because the columns are gone through in order."""
+    """List the columns of every row, ascending because columns are visited in order."""
     for j in range(start.size - 1):
         for p in range(start[j], start[j + 1]):
             i = members[p]
@@ -98,9 +106,9 @@ def put_under_rows(start, members, rowptr, place, out):
 
 @njit(**OPTIONS)
 def find_opposites(rowptr, col, place, reverse):
-    """The entry (j, i) of every entry (i, j); whether there is one for all.
+    """Find the entry (j, i) of every entry (i, j); return whether each has one.
 
-    Rows are gone through in order, so they meet the entries of row j in the order in which they lie there.
+    Rows are visited in order, so they meet the entries of row j in the order in which they lie there.
     """
     for i in range(rowptr.size - 1):
         for e in range(rowptr[i], rowptr[i + 1]):

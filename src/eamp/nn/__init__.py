@@ -15,6 +15,7 @@ from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
 from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.parameter_groups import parameter_groups
+from eamp.nn.step.options import EntropyStep
 from eamp.nn.step.schedules import Cap, Feedback, Gain, Hops, Ramp
 from eamp.nn.step.threshold import collapse_threshold
 from eamp.nn.wrapping import unwrap, wrap
@@ -30,6 +31,7 @@ __all__ = [
     "DeepConv",
     "DeepGCN",
     "EntropyAware",
+    "EntropyStep",
     "Feedback",
     "GCNConv",
     "GCNIIConv",

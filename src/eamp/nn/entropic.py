@@ -1,10 +1,9 @@
-"""What ``entropy=dict(...)`` does to the layers of a model: the step around each, and a number for each."""
+"""The ``entropy`` option of a model: the step around each layer, and a number for each."""
 
 from __future__ import annotations
 
 import copy
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,19 +12,25 @@ from torch.nn import Module
 
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.step.layer_state import Position
+from eamp.nn.step.options import EntropyStep, Placement
 
 Some = TypeVar("Some", bound=Module)
 
-Entropy: TypeAlias = dict[str, Any] | None
-"""The arguments of :class:`EntropyAware` for every hidden message-passing layer of a model, or ``None`` for the bare model."""
+Entropy: TypeAlias = EntropyStep | Mapping[str, Any] | None
+"""The step of every hidden message-passing layer of a model, or ``None`` for the bare model."""
 
 
-def entropic(conv: Module, entropy: Entropy) -> Module:
-    """``conv`` with the entropy step, or as it is where ``entropy`` is ``None``.
+def entropic(conv: Module, entropy: Entropy, placement: Placement = "output") -> Module:
+    """Return ``conv`` with the entropy step, or ``conv`` itself if ``entropy`` is ``None``.
+
+    Args:
+        conv: the layer.
+        entropy: the step.
+        placement: where the step is taken if ``entropy`` is a mapping that does not say so.
 
     Example:
-        >>> from eamp.nn.conv.gcn_conv import GCNConv
-        >>> entropic(GCNConv(8, 8), dict(weight=0.5, temperature=2.0))
+        >>> from eamp.nn import GCNConv
+        >>> entropic(GCNConv(8, 8), {"weight": 0.5, "temperature": 2.0})
         EntropyAware(
           weight=0.5, temperature=2.0
           (conv): GCNConv(8, 8)
@@ -33,25 +38,21 @@ def entropic(conv: Module, entropy: Entropy) -> Module:
         >>> entropic(GCNConv(8, 8), None)
         GCNConv(8, 8)
     """
-    if unknown := set(entropy or {}) - (
-        known := set(inspect.signature(EntropyAware).parameters) - {"conv"}
-    ):
-        others = ", ".join(sorted(known - {"weight", "temperature"}))
-        raise ValueError(
-            f"the entropy step has no {sorted(unknown)}; it has weight (λ), temperature (T), {others}."
-        )
+    if entropy is None:
+        return conv
     # Copied, because a schedule among the options may hold parameters, and every layer has its own.
-    return conv if entropy is None else EntropyAware(conv, **copy.deepcopy(entropy))
+    return EntropyAware.of(conv, copy.deepcopy(EntropyStep.of(entropy, placement=placement)))
 
 
 def number_layers(model: Some) -> Some:
-    """Tell every :class:`EntropyAware` layer of ``model`` its number and how many there are, in the order they were registered.
+    """Number the :class:`EntropyAware` layers of ``model`` in the order they were registered.
 
-    :func:`eamp.wrap` and the models of :mod:`eamp.nn` do it themselves. Schedules over depth (:class:`eamp.nn.step.schedules.Ramp`) ask for it.
+    :func:`eamp.wrap` and the models of :mod:`eamp.nn` call it. Schedules over depth, such as
+    :class:`eamp.nn.Ramp`, need it.
 
     Example:
         >>> from torch.nn import ModuleList
-        >>> from eamp.nn.conv.gcn_conv import GCNConv
+        >>> from eamp.nn import GCNConv
         >>> layers = number_layers(ModuleList(EntropyAware(GCNConv(8, 8)) for _ in range(3)))
         >>> layers[2].position
         Position(layer=3, layers=3)
@@ -63,11 +64,11 @@ def number_layers(model: Some) -> Some:
 
 
 def applied(conv: Module, layer: int, layers: int) -> Callable[..., Tensor]:
-    """``conv`` as the ``layer``-th of ``layers``: for a model that applies one layer many times, whose number changes from call to call.
+    """Return ``conv`` as the ``layer``-th of ``layers``, for a model that applies it many times.
 
     Example:
-        >>> from eamp.nn.conv.gcn_conv import GCNConv
-        >>> conv = entropic(GCNConv(8, 8), dict(weight={"schedule": "ramp", "start": 1.0, "end": 2.0}))
+        >>> from eamp.nn import GCNConv
+        >>> conv = entropic(GCNConv(8, 8), {"weight": {"schedule": "ramp", "start": 1.0, "end": 2.0}})
         >>> third = applied(conv, 3, 64)
     """
     return (

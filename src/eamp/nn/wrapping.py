@@ -1,49 +1,67 @@
-"""``wrap`` and ``unwrap``: the entropy step around every message-passing layer of a model, and off again."""
+"""``wrap`` and ``unwrap``: put the entropy step around every layer of a model, and remove it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
+from typing_extensions import Unpack
 
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.step.options import EntropyStep, StepOptions, Temperature, with_current_names
+from eamp.nn.step.weight import Weight
 
 Selection = str | type[Module] | Iterable[str | type[Module]] | None
 
 
+class WrapOptions(StepOptions, total=False):
+    """The options of :class:`eamp.nn.EntropyStep` as keyword arguments of :func:`wrap`."""
+
+    weight: Weight | Mapping[str, Any]
+    temperature: Temperature
+
+
 def wrap(
-    model: Module, *, only: Selection = None, skip: Selection = None, **options: Any
+    model: Module,
+    step: EntropyStep | Mapping[str, Any] | None = None,
+    *,
+    only: Selection = None,
+    skip: Selection = None,
+    **options: Unpack[WrapOptions],
 ) -> Module:
     r"""Put an :class:`EntropyAware` around every message-passing layer of ``model``, in place.
 
-    Works on any module: PyG's ``GCN``, ``GAT``, ``PNA``, ``Sequential``, ``DeepGCNLayer``, or your own. Parameters stay the same objects,
-    so an optimizer made before goes on working; :func:`unwrap` puts the very same layers back. Saved weights are loaded before wrapping: in
-    a wrapped model ``convs.0.bias`` is called ``convs.0.conv.bias``.
+    It works on any module: PyG's ``GCN``, ``GAT``, ``PNA``, ``Sequential``, ``DeepGCNLayer``, or your
+    own. Parameters stay the same objects, so an optimizer made before goes on working. Load saved
+    weights before wrapping: in a wrapped model ``convs.0.bias`` is called ``convs.0.conv.bias``.
+
+    Layers are numbered in the order they were registered, for schedules over depth such as
+    :class:`eamp.nn.Ramp`. Wrapping twice with the same options changes nothing. Wrapping again with
+    other options is an error.
 
     Args:
         model: the model, or a single message-passing layer.
-        only: names (as in ``model.named_modules()``) or types to wrap. A type need not be a PyG layer: any module that is called
-            with features and an ``edge_index`` will do.
-        skip: names or types to leave alone. The last layer of a classifier, which makes logits, is best left alone.
-        **options: the arguments of :class:`EntropyAware`.
+        step: all options of the step in one object; use it or keyword arguments, not both.
+        only: names (as in ``model.named_modules()``) or types to wrap. A type need not be a PyG
+            layer: any module that is called with features and an ``edge_index`` can be wrapped.
+        skip: names or types to leave as they are. Skip the last layer of a classifier, which makes
+            logits.
+        **options: the options of :class:`eamp.nn.EntropyStep`, such as ``weight`` and
+            ``temperature``.
 
     Returns:
-        The model (for a single layer, its wrapper).
-
-    Layers are numbered in the order they were registered, for schedules over depth (:class:`eamp.nn.step.schedules.Ramp`).
-
-    Wrapping twice with the same options changes nothing; with other options it is an error, so that neither is lost silently.
+        The model; for a single layer, its wrapper.
 
     Example:
         >>> import eamp
         >>> from torch_geometric.nn import GCN
-        >>> model = eamp.wrap(GCN(16, 64, num_layers=2, out_channels=7), weight=1.0, temperature=10.0, skip="convs.1")
-        >>> model.convs
+        >>> model = GCN(16, 64, num_layers=2, out_channels=7)
+        >>> eamp.wrap(model, weight=1.0, temperature=10.0, skip="convs.1").convs
         ModuleList(
           (0): EntropyAware(
             weight=1.0, temperature=10.0
@@ -52,12 +70,13 @@ def wrap(
           (1): GCNConv(64, 7)
         )
     """
+    if step is not None and options:
+        raise ValueError(f"pass a step, or its options one by one, but not both: {sorted(options)}.")
+    wanted = EntropyStep.of(with_current_names(options) if step is None else step)
     names_only, types_only = split(only)
     names_skip, types_skip = split(skip)
     check_names(model, names_only | names_skip)
-    wrappers: dict[
-        Module, EntropyAware
-    ] = {}  # a layer used in several places keeps being one layer
+    wrappers: dict[Module, EntropyAware] = {}  # a layer used in several places stays one layer
 
     def chosen(name: str, module: Module) -> bool:
         if name in names_skip or isinstance(module, types_skip):
@@ -69,14 +88,14 @@ def wrap(
     def visit(module: Module, name: str) -> Module:
         if isinstance(module, EntropyAware):
             if chosen(name, module.conv) or chosen(name + ".conv", module.conv):
-                check_same(name, module, EntropyAware(module.conv, **options))
+                check_same(name, module, wanted)
             return module
         if chosen(name, module):
             if module not in wrappers:
-                wrappers[module] = EntropyAware(module, **copy.deepcopy(options))
+                wrappers[module] = EntropyAware.of(module, copy.deepcopy(wanted))
             return wrappers[module]
         if is_message_passing(module):
-            return module  # what happens inside a layer is the layer's own business
+            return module  # layers inside a layer stay as they are
         for child_name, child in list(module.named_children()):
             replace(module, child, visit(child, f"{name}.{child_name}" if name else child_name))
         return module
@@ -92,7 +111,7 @@ def wrap(
 
 
 def unwrap(model: Module) -> Module:
-    """Take every :class:`EntropyAware` off ``model`` and put the very layers it held back in place.
+    """Replace every :class:`EntropyAware` of ``model`` by the layer that it wraps, in place.
 
     Example:
         >>> import eamp
@@ -109,12 +128,12 @@ def unwrap(model: Module) -> Module:
 
 
 def is_message_passing(module: Module) -> bool:
-    """Whether ``module`` is a message-passing layer, PyG's or ours."""
+    """Return whether ``module`` is a message-passing layer, of PyG or of eamp."""
     return isinstance(module, MessagePassing | MessagePassingLayer)
 
 
 def message_passing_layers(model: Module, name: str = "") -> Iterator[tuple[str, Module]]:
-    """Names and modules of the outermost message-passing layers, wrapped or not, in the order they were registered."""
+    """Yield names and modules of the outermost message-passing layers, wrapped or not, in order."""
     if isinstance(model, EntropyAware) or is_message_passing(model):
         yield name, model
         return
@@ -123,14 +142,14 @@ def message_passing_layers(model: Module, name: str = "") -> Iterator[tuple[str,
 
 
 def replace(parent: Module, old: Module, new: Module) -> None:
-    """Swap a child module under every name its parent knows it by."""
+    """Replace a child module under every name that it has in its parent."""
     if old is not new:
         for name in [name for name, child in parent._modules.items() if child is old]:
             parent._modules[name] = new
 
 
 def split(selection: Selection) -> tuple[set[str], tuple[type[Module], ...]]:
-    """Names and types of a selection."""
+    """Return the names and the types of a selection."""
     items = [selection] if isinstance(selection, str | type) else list(selection or ())
     return {item for item in items if isinstance(item, str)}, tuple(
         item for item in items if isinstance(item, type)
@@ -138,6 +157,7 @@ def split(selection: Selection) -> tuple[set[str], tuple[type[Module], ...]]:
 
 
 def check_names(model: Module, names: set[str]) -> None:
+    """Raise an error for names that ``model`` has no module of."""
     known = {
         name.removesuffix(".conv") if isinstance(module, EntropyAware) else name
         for name, module in model.named_modules()
@@ -148,11 +168,11 @@ def check_names(model: Module, names: set[str]) -> None:
         )
 
 
-def check_same(name: str, there: EntropyAware, wanted: EntropyAware) -> None:
-    if (
-        there.extra_repr() != wanted.extra_repr()
-    ):  # every layer has its own copy of a schedule: alike, not the same
+def check_same(name: str, there: EntropyAware, wanted: EntropyStep) -> None:
+    """Raise an error if a layer is wrapped with other options than those wanted."""
+    # Compared as text, since every layer has its own copy of a schedule.
+    if repr(there.step) != repr(wanted):
         raise ValueError(
-            f"{name or 'the layer'} is already wrapped with {there.extra_repr()}; call eamp.unwrap(model) before wrapping it with "
-            f"{wanted.extra_repr()}."
+            f"{name or 'the layer'} is already wrapped with {there.step}; call eamp.unwrap(model) "
+            f"before wrapping it with {wanted}."
         )

@@ -1,8 +1,10 @@
-"""The sums over edges that keep channels apart, as torch operators. Their derivatives are again these sums:
+"""The sums over edges that keep channels apart, as torch operators.
 
-Q(x)_i    = Σ_j a_ij (x_i − x_j)²                    ∂Q: G ↦ 2 V(G, x)
-B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)       ∂B: G ↦ V(G, y), V(G, x)
-V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)       ∂V: G ↦ B(x, G), V(g, G)
+Their derivatives are again sums of this kind:
+
+    Q(x)_i    = Σ_j a_ij (x_i − x_j)²                    ∂Q: G ↦ 2 V(G, x)
+    B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)       ∂B: G ↦ V(G, y), V(G, x)
+    V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)       ∂V: G ↦ B(x, G), V(g, G)
 """
 
 from __future__ import annotations
@@ -11,20 +13,16 @@ from typing import Any
 
 from torch import Tensor
 
-from eamp.graph import CSR
+from eamp.graph import CSR, Graph
 from eamp.ops.backends import choose, load
 from eamp.ops.operator import like_first, like_second, operator
-from eamp.ops.part import PartCSR
-from eamp.ops.sums import pack, widen
-
-Gradients = tuple[Tensor | None, ...]
+from eamp.ops.precision import widen
+from eamp.ops.sums import Gradients
 
 
-def channel_squares(x: Tensor, csr: CSR) -> Tensor:
-    """Q(x)_i = Σ_j a_ij (x_i − x_j)² in every channel; shape of ``x``."""
-    if isinstance(csr, PartCSR):
-        return channel_squares(csr.with_halo(x), csr.local)[: x.size(0)]
-    return _squares(x, *csr[:4], choose(x.device))
+def channel_squares(x: Tensor, graph: Graph) -> Tensor:
+    """Return Q(x)_i = Σ_j a_ij (x_i − x_j)² in every channel, in the shape of ``x``."""
+    return graph.own_rows(_squares(graph.with_halo(x), *graph.local_csr, choose(x.device)))
 
 
 @operator("eamp::channel_squares", like_first)
@@ -39,7 +37,7 @@ def _squares(
     wide = widen(x)
     return (
         load(backend)
-        .channel_products(wide, wide, pack(rowptr, col, reverse, edge_weight))
+        .channel_products(wide, wide, CSR(rowptr, col, reverse, edge_weight))
         .to(x.dtype)
     )
 
@@ -56,7 +54,7 @@ def _products(
 ) -> Tensor:
     return (
         load(backend)
-        .channel_products(widen(x), widen(y), pack(rowptr, col, reverse, edge_weight))
+        .channel_products(widen(x), widen(y), CSR(rowptr, col, reverse, edge_weight))
         .to(x.dtype)
     )
 
@@ -73,7 +71,7 @@ def _differences(
 ) -> Tensor:
     return (
         load(backend)
-        .channel_differences(widen(g), widen(x), pack(rowptr, col, reverse, edge_weight))
+        .channel_differences(widen(g), widen(x), CSR(rowptr, col, reverse, edge_weight))
         .to(x.dtype)
     )
 

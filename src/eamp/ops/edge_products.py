@@ -1,13 +1,14 @@
 """The two sums that learned edge weights need, without any [edges × features] tensor.
 
-Each is the other's derivative, so autograd through them is exact at every order. The transpose of a weight per edge is the
-weight of the opposite direction, which the graph already knows: no transposed matrix is built.
+Each is the other's derivative, so autograd through them is exact at every order. The transpose of
+a weight per edge is the weight of the opposite direction, which the graph knows, so no transposed
+matrix is built.
 
     A(a, x)_i  = Σ_j a_ij x_j          ∂A: G ↦ P(G, x), A(aᵀ, G)
     P(x, y)_ij = x_i · y_j             ∂P: h ↦ A(h, y), A(hᵀ, x)
 
-Weights per edge are in the order of the graph's CSR. Under ``torch.compile`` a CSR may end in padding, whose entries of P are 0 and
-whose weights are not read.
+Weights per edge are in the order of the graph's CSR. Under ``torch.compile`` a CSR may end in
+padding, whose entries of P are 0 and whose weights are not read.
 """
 
 from __future__ import annotations
@@ -17,23 +18,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from eamp.graph import CSR
+from eamp.graph import CSR, Graph
 from eamp.ops.backends import choose, load
-from eamp.ops.degrees import accumulate_dtype
 from eamp.ops.operator import like_second, operator
-from eamp.ops.sums import pack
+from eamp.ops.precision import accumulate_dtype
 
 BLOCK = 16  # features gathered at a time: the largest tensor of P is [edges × BLOCK]
 
 
-def attended_sums(a: Tensor, x: Tensor, csr: CSR) -> Tensor:
-    """A(a, x)_i = Σ_j a_ij x_j with a weight per edge, ``[m]``, that need not be symmetric; shape of ``x``."""
-    return _attended(a, x, csr.rowptr, csr.col, csr.reverse, choose(x.device))
+def attended_sums(a: Tensor, x: Tensor, graph: Graph) -> Tensor:
+    """Return A(a, x)_i = Σ_j a_ij x_j with weights ``[m]`` that need not be symmetric."""
+    return _attended(a, x, *graph.csr[:3], choose(x.device))
 
 
-def edge_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
-    """P(x, y)_ij = x_i · y_j, one number per edge, ``[m]``."""
-    return _products(x, y, csr.rowptr, csr.col, csr.reverse, choose(x.device))
+def edge_products(x: Tensor, y: Tensor, graph: Graph) -> Tensor:
+    """Return P(x, y)_ij = x_i · y_j, one number per edge, ``[m]``."""
+    return _products(x, y, *graph.csr[:3], choose(x.device))
 
 
 @operator("eamp::attended_sums", like_second)
@@ -43,12 +43,12 @@ def _attended(
     m = int(rowptr[-1])
     dtype = accumulate_dtype(x)
     ones = torch.ones(x.size(0), dtype=dtype, device=x.device)
-    csr = pack(rowptr, col[:m], reverse[:m], a[:m].to(dtype))
+    csr = CSR(rowptr, col[:m], reverse[:m], a[:m].to(dtype))
     return load(backend).neighbour_sums(ones, x.to(dtype), ones, csr, False).to(x.dtype)
 
 
 def per_edge(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, *_: Any) -> Tensor:
-    """One number per edge."""
+    """Return an empty tensor with one number per edge."""
     return x.new_empty(col.numel())
 
 

@@ -9,8 +9,7 @@ from torch import Tensor
 from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.utils import softmax
 
-from eamp.functional import prepare
-from eamp.graph import CSR, Adjacency
+from eamp.graph import Adjacency, Graph, graph_for
 from eamp.nn.conv.ode import VectorField
 from eamp.ops.edge_products import attended_sums, edge_products
 
@@ -66,7 +65,7 @@ class AttentionDiffusion(VectorField):
         self.query.reset_parameters()
         self.key.reset_parameters()
 
-    def attention(self, x: Tensor, csr: CSR) -> tuple[Tensor, Tensor]:
+    def attention(self, x: Tensor, graph: Graph) -> tuple[Tensor, Tensor]:
         """Weights of the edges, ``[m]``, and of the nodes themselves, ``[n]``."""
         query = self.query(x).view(-1, self.heads, self.head_channels) / math.sqrt(
             self.head_channels
@@ -74,8 +73,9 @@ class AttentionDiffusion(VectorField):
         key = self.key(x).view(-1, self.heads, self.head_channels)
         own = (query * key).sum(-1)
         edge = torch.stack(
-            [edge_products(query[:, h], key[:, h], csr) for h in range(self.heads)], 1
+            [edge_products(query[:, h], key[:, h], graph) for h in range(self.heads)], 1
         )
+        csr = graph.csr
         if csr.edge_weight is not None:
             edge = edge + csr.edge_weight.to(edge.dtype).clamp(
                 min=torch.finfo(edge.dtype).tiny
@@ -94,10 +94,10 @@ class AttentionDiffusion(VectorField):
 
     def at_start(self, x: Tensor, edge_index: Adjacency) -> tuple[Tensor, ...]:
         """The attention at time 0, unless it is taken at every evaluation."""
-        return () if self.every_evaluation else self.attention(x, prepare(x, edge_index)[0])
+        return () if self.every_evaluation else self.attention(x, graph_for(x, edge_index))
 
     def forward(self, x: Tensor, edge_index: Adjacency, *frozen: Tensor) -> Tensor:
         """Σ_j a_ij x_j − (1 − a_ii) x_i, where 1 − a_ii is the sum of the other weights."""
-        csr, _, _ = prepare(x, edge_index)
-        edge, own = frozen if frozen else self.attention(x, csr)
-        return attended_sums(edge, x, csr) - (1 - own).unsqueeze(1) * x
+        graph = graph_for(x, edge_index)
+        edge, own = frozen if frozen else self.attention(x, graph)
+        return attended_sums(edge, x, graph) - (1 - own).unsqueeze(1) * x

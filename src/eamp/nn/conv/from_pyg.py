@@ -10,17 +10,12 @@ from torch.nn import Module
 
 from eamp.graph import Adjacency, Graph
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
-from eamp.ops.part import PartCSR
 
 
 def with_weights(conv: Module, graph: Graph, options: dict[str, Any]) -> dict[str, Any]:
     """``options`` with the weights of ``graph`` among them, if it has any, the layer has a use for them, and no others are given."""
-    if (
-        isinstance(graph.csr, PartCSR)
-        or graph.edge_weight is None
-        or options.get("edge_weight") is not None
-    ):
-        return options  # sampled edges have no weights that would be theirs
+    if graph.edge_weight is None or options.get("edge_weight") is not None:
+        return options
     return (
         {**options, "edge_weight": graph.edge_weight}
         if "edge_weight" in inspect.signature(conv.forward).parameters

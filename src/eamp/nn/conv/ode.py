@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, fields
 from typing import Any, get_args
 
@@ -14,7 +13,7 @@ from eamp.functional import Variant, check_temperature, entropy_gradient
 from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.entropic import Entropy
-from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.step.options import EntropyStep
 
 FIXED_STEP = ("euler", "midpoint", "rk4")
 ADAPTIVE = ("dopri5", "dopri8", "bosh3", "adaptive_heun")
@@ -65,19 +64,15 @@ class EntropyForce:
         """The force described by a model's ``entropy`` argument; ``None`` where there is nothing to add."""
         if entropy is None:
             return None
+        step = EntropyStep.of(entropy)
         known = [field.name for field in fields(cls)]
-        if unknown := [name for name in entropy if name not in known]:
-            options = inspect.signature(EntropyAware).parameters
-            discrete = [name for name in unknown if name in options]
-            why = (
-                f" {', '.join(discrete)} belong to EntropyAware, a step after a layer; here time is continuous."
-                if discrete
-                else ""
-            )
+        extra = [name for name in step.changed() if name not in known]
+        if extra:
             raise ValueError(
-                f"entropy takes {', '.join(known)} in a differential equation, not {', '.join(unknown)}.{why}"
+                f"in a differential equation entropy takes {', '.join(known)}, not {', '.join(extra)}: "
+                "time is continuous there, and no layer has an input or output of its own."
             )
-        force = cls(**entropy)
+        force = cls(**{name: getattr(step, name) for name in known})
         return None if force.weight == 0 else force
 
     def __call__(self, x: Tensor, edge_index: Adjacency) -> Tensor:

@@ -11,14 +11,13 @@ from torch.nn import Module, Parameter
 from torch_geometric.nn.dense.linear import Linear
 
 from eamp import ops
-from eamp.functional import prepare
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, as_graph, graph_for
 from eamp.nn.checkpointing import in_segments
 from eamp.nn.conv.attention_diffusion import AttentionDiffusion
-from eamp.nn.conv.gcn_conv import gcn_propagate, graph_once
+from eamp.nn.conv.gcn_conv import gcn_propagate
 from eamp.nn.conv.ode import EntropyForce, Flow, VectorField
 from eamp.nn.entropic import Entropy
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 AttractionKind = Literal["gat", "gcn"]
 
@@ -106,7 +105,7 @@ class AllenCahn(VectorField):
         """The three forces."""
         force: Tensor = self.attraction(x, edge_index, *frozen)
         if self.repulsion != 0:
-            csr, _, _ = prepare(x, edge_index)
+            graph = graph_for(x, edge_index)
             # −β Σ_j (x_j − x_i) = β Σ_j (q_i + q_j)(x_i − x_j) with q = ½
             half = torch.full(
                 (x.size(0),),
@@ -114,7 +113,7 @@ class AllenCahn(VectorField):
                 dtype=torch.promote_types(x.dtype, torch.float32),
                 device=x.device,
             )
-            force = force + self.repulsion * ops.weighted_differences(half, x, csr)
+            force = force + self.repulsion * ops.weighted_differences(half, x, graph)
         return torch.sigmoid(self.logit_coupling) * force + torch.sigmoid(self.logit_well) * x * (
             1 - x * x
         )
@@ -228,8 +227,8 @@ class ACMP(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Encode, let the particles move for ``num_layers`` units of time, decode."""
-        edge_index = graph_once(edge_index, x)
-        x = self.encoder(dropout(x, self.dropout, self.training))
+        edge_index = graph = as_graph(edge_index, x.size(0))
+        x = self.encoder(dropout(x, self.dropout, self.training, graph.rows))
         frozen = self.field.at_start(x, edge_index)
         x = in_segments(
             lambda x, _: self.flow(x, edge_index, self.field, *frozen),
@@ -237,4 +236,4 @@ class ACMP(Module):
             x,
             self.checkpoint,
         )
-        return self.decoder(dropout(torch.relu(x), self.dropout, self.training))
+        return self.decoder(dropout(torch.relu(x), self.dropout, self.training, graph.rows))

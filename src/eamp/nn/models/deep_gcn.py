@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn import Linear, Module, ModuleList, Parameter
 from torch_geometric.nn.inits import glorot, reset
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, as_graph
 from eamp.nn.checkpointing import in_segments
-from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate, graph_once
+from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate
 from eamp.nn.entropic import Entropy, applied, entropic, number_layers
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 Weights: TypeAlias = Literal["glorot", "orthogonal", "identity", "mapping", "none"]
 
@@ -105,7 +105,10 @@ class DeepConv(MessagePassingLayer):
         """Propagate, mix in the initial features, transform."""
         mixed_in = x_0 if self.initial_residual else None
         h = gcn_propagate(
-            dropout(x, self.dropout, self.training), edge_index, mixed_in, self.initial_residual
+            dropout(x, self.dropout, self.training, as_graph(edge_index, x.size(0)).rows),
+            edge_index,
+            mixed_in,
+            self.initial_residual,
         )
         if self.weight is None:
             return h
@@ -188,14 +191,15 @@ class DeepGCN(Module):
         )
         layer_dropout = dropout if layer_dropout is None else layer_dropout
         self.encoder = Linear(in_channels, hidden_channels)
-        entropy = None if entropy is None else {"placement": "input", **entropy}
         layers = (
             DeepConv(
                 hidden_channels, layer, num_layers, weights, initial_residual, theta, layer_dropout
             )
             for layer in range(1, 2 if shared else num_layers + 1)
         )
-        self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
+        self.convs = number_layers(
+            ModuleList(entropic(layer, entropy, "input") for layer in layers)
+        )
         self.decoder = Linear(hidden_channels, out_channels)
 
     def reset_parameters(self) -> None:
@@ -205,15 +209,15 @@ class DeepGCN(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
-        graph = graph_once(edge_index, x)
-        x_0 = self.encoder(dropout(x, self.dropout, self.training)).relu()
+        graph = as_graph(edge_index, x.size(0))
+        x_0 = self.encoder(dropout(x, self.dropout, self.training, graph.rows)).relu()
         x = in_segments(
             lambda x, number: self.layer(x, number, x_0, graph),
             range(self.num_layers),
             x_0,
             self.checkpoint,
         )
-        return self.decoder(dropout(x, self.dropout, self.training))
+        return self.decoder(dropout(x, self.dropout, self.training, graph.rows))
 
     def layer(self, x: Tensor, number: int, x_0: Tensor, graph: Adjacency) -> Tensor:
         """The layer of a number, counted from 0."""

@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import Module, ModuleList, Parameter
 from torch_geometric.nn.dense.linear import Linear
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, as_graph
 from eamp.nn.checkpointing import in_segments
-from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate, graph_once
+from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate
 from eamp.nn.entropic import Entropy, entropic, number_layers
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 
 class SReLU(Module):
@@ -209,17 +209,19 @@ class EGNN(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Encode, convolve, decode."""
-        edge_index = graph_once(edge_index, x)
-        initial = torch.relu(self.encoder(dropout(x, self.dropout, self.training)))
+        edge_index = graph = as_graph(edge_index, x.size(0))
+        initial = torch.relu(self.encoder(dropout(x, self.dropout, self.training, graph.rows)))
 
         def layer(x: Tensor, parts: tuple[Module, Module]) -> Tensor:
             conv, activation = parts
-            return activation(conv(dropout(x, self.dropout, self.training), edge_index, initial))
+            return activation(
+                conv(dropout(x, self.dropout, self.training, graph.rows), edge_index, initial)
+            )
 
         x = in_segments(
             layer, zip(self.convs, self.activations, strict=True), initial, self.checkpoint
         )
-        return self.decoder(dropout(x, self.dropout, self.training))
+        return self.decoder(dropout(x, self.dropout, self.training, graph.rows))
 
     def auxiliary_loss(self) -> Tensor:
         """γ Σ_k ‖W_k − s_k I‖_F with s_1 = √c_max, s_k = 1 otherwise: what keeps the weights orthogonal in training."""

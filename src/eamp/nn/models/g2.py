@@ -13,13 +13,12 @@ from torch_geometric.nn import GATConv
 from torch_geometric.nn.inits import reset
 
 from eamp import ops
-from eamp.functional import prepare
-from eamp.graph import CSR, Adjacency
+from eamp.graph import Adjacency, Graph, as_graph, graph_for
 from eamp.nn.checkpointing import in_segments
 from eamp.nn.conv.from_pyg import FromPyG
-from eamp.nn.conv.gcn_conv import GCNConv, graph_once
+from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import Entropy, applied, entropic
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 CHUNK = 2**22  # differences held at a time where p is not 2: 16 MB in float32
 
@@ -117,8 +116,8 @@ class G2(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
-        graph = graph_once(edge_index, x)
-        x = self.encoder(dropout(x, self.dropout, self.training)).relu()
+        graph = as_graph(edge_index, x.size(0))
+        x = self.encoder(dropout(x, self.dropout, self.training, graph.rows)).relu()
 
         def layer(x: Tensor, number: int) -> Tensor:
             gate = self.gating(x, graph)
@@ -127,28 +126,29 @@ class G2(Module):
             )
 
         x = in_segments(layer, range(1, self.num_layers + 1), x, self.checkpoint)
-        logits = self.decoder(dropout(x, self.dropout, self.training))
+        logits = self.decoder(dropout(x, self.dropout, self.training, graph.rows))
         return logits.relu() if self.relu_logits else logits
 
     def gating(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """τ, how far every channel of every node may move, in [0, 1]; shape of ``x``."""
         y = self.activation(self.gate(x, edge_index))
-        csr, _, _ = prepare(y, edge_index)
-        return torch.tanh(mean_squares(y, csr) if self.p == 2 else mean_powers(y, csr, self.p))
+        graph = graph_for(y, edge_index)
+        return torch.tanh(mean_squares(y, graph) if self.p == 2 else mean_powers(y, graph, self.p))
 
 
-def mean_squares(y: Tensor, csr: CSR) -> Tensor:
+def mean_squares(y: Tensor, graph: Graph) -> Tensor:
     """1/k_i Σ_j a_ij (y_i − y_j)² in every channel, without a tensor that has a row per edge."""
-    return inverse_degree(csr).to(y.dtype) * ops.channel_squares(y, csr)
+    return inverse_degree(graph).to(y.dtype) * ops.channel_squares(y, graph)
 
 
-def inverse_degree(csr: CSR) -> Tensor:
+def inverse_degree(graph: Graph) -> Tensor:
     """1/k_i, and 0 for an isolated node, as a column in float64."""
-    return torch.where(csr.degree > 0, 1 / csr.degree, 0.0).unsqueeze(1)
+    return torch.where(graph.degree > 0, 1 / graph.degree, 0.0).unsqueeze(1)
 
 
-def mean_powers(y: Tensor, csr: CSR, p: float) -> Tensor:
+def mean_powers(y: Tensor, graph: Graph, p: float) -> Tensor:
     """1/k_i Σ_j a_ij |y_i − y_j|^p in every channel, some edges at a time, in the backward pass too."""
+    csr = graph.csr
     m = csr.col.numel()
     # The row of every entry. Entries past rowptr[-1] are padding: their row n is one too many, and is dropped in the end.
     row = (
@@ -177,7 +177,7 @@ def mean_powers(y: Tensor, csr: CSR, p: float) -> Tensor:
             use_reentrant=False,
             preserve_rng_state=False,
         )
-    return inverse_degree(csr).to(y.dtype) * total[:-1]
+    return inverse_degree(graph).to(y.dtype) * total[:-1]
 
 
 def row_powers(y: Tensor, row: Tensor, col: Tensor, weight: Tensor, p: float) -> Tensor:

@@ -9,12 +9,11 @@ from torch import Tensor
 from torch.nn import Linear, Module, ModuleList
 from torch_geometric.nn.inits import reset
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, as_graph
 from eamp.nn.checkpointing import in_segments
-from eamp.nn.conv.gcn_conv import GCNConv, MessagePassingLayer, graph_once
+from eamp.nn.conv.gcn_conv import GCNConv, MessagePassingLayer
 from eamp.nn.entropic import Entropy, entropic, number_layers
-from eamp.nn.relu_layer import can_be_one, relu_layer
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 
 class ResidualUpdate(MessagePassingLayer):
@@ -48,7 +47,8 @@ class ResidualUpdate(MessagePassingLayer):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """X + φ(X)."""
-        return x + self.conv(dropout(x, self.dropout, self.training), edge_index).relu()
+        graph = as_graph(edge_index, x.size(0))
+        return x + self.conv(dropout(x, self.dropout, self.training, graph.rows), graph).relu()
 
 
 class GCN(Module):
@@ -113,13 +113,17 @@ class GCN(Module):
         if form == "paper":
             self.encoder = Linear(in_channels, hidden_channels)
             widths[0] = hidden_channels
-            entropy = None if entropy is None else {"placement": "input", **entropy}
             layers: list[Module] = [
                 ResidualUpdate(hidden_channels, dropout) for _ in range(num_layers)
             ]
         else:
             layers = [GCNConv(width, next_width) for width, next_width in pairwise(widths)]
-        self.convs = number_layers(ModuleList(entropic(layer, entropy) for layer in layers))
+        self.convs = number_layers(
+            ModuleList(
+                entropic(layer, entropy, "input" if form == "paper" else "output")
+                for layer in layers
+            )
+        )
         self.output = GCNConv(widths[-1], out_channels)
 
     def reset_parameters(self) -> None:
@@ -130,17 +134,14 @@ class GCN(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
-        graph = graph_once(edge_index, x)
+        graph = as_graph(edge_index, x.size(0))
         if self.encoder is not None:
-            x = self.encoder(dropout(x, self.dropout, self.training))
+            x = self.encoder(dropout(x, self.dropout, self.training, graph.rows))
 
-        def layer(x: Tensor, item: tuple[Module, bool]) -> Tensor:
-            conv, as_one = item
+        def layer(x: Tensor, conv: Module) -> Tensor:
             if self.encoder is not None:
                 return conv(x, graph)
-            return relu_layer(conv, dropout(x, self.dropout, self.training), graph, as_one)
+            return conv(dropout(x, self.dropout, self.training, graph.rows), graph).relu()
 
-        x = in_segments(
-            layer, [(conv, can_be_one(conv)) for conv in self.convs], x, self.checkpoint
-        )
-        return self.output(dropout(x, self.dropout, self.training), graph)
+        x = in_segments(layer, self.convs, x, self.checkpoint)
+        return self.output(dropout(x, self.dropout, self.training, graph.rows), graph)

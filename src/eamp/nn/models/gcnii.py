@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import Linear, Module, ModuleList, Parameter
 from torch_geometric.nn.inits import glorot, reset
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, as_graph
 from eamp.nn.checkpointing import in_segments
-from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate, graph_once
+from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate
 from eamp.nn.entropic import Entropy, entropic, number_layers
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 
 class GCNIIConv(MessagePassingLayer):
@@ -127,11 +127,11 @@ class GCNII(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
-        graph = graph_once(edge_index, x)
-        x_0 = self.encoder(dropout(x, self.dropout, self.training)).relu()
+        graph = as_graph(edge_index, x.size(0))
+        x_0 = self.encoder(dropout(x, self.dropout, self.training, graph.rows)).relu()
 
         def layer(x: Tensor, conv: Module) -> Tensor:
-            return conv(dropout(x, self.dropout, self.training), x_0, graph).relu()
+            return conv(dropout(x, self.dropout, self.training, graph.rows), x_0, graph).relu()
 
         x = in_segments(layer, self.convs, x_0, self.checkpoint)
-        return self.decoder(dropout(x, self.dropout, self.training))
+        return self.decoder(dropout(x, self.dropout, self.training, graph.rows))

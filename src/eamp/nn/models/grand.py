@@ -10,14 +10,13 @@ from torch.nn import Module
 from torch_geometric.nn.dense.linear import Linear
 
 from eamp import ops
-from eamp.functional import prepare
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, Graph, graph_for, as_graph
 from eamp.nn.checkpointing import in_segments
 from eamp.nn.conv.attention_diffusion import AttentionDiffusion
-from eamp.nn.conv.gcn_conv import graph_once
+
 from eamp.nn.conv.ode import EntropyForce, Flow, VectorField
 from eamp.nn.entropic import Entropy
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 AttentionKind = Literal["linear", "nonlinear", "constant"]
 
@@ -43,10 +42,10 @@ class RandomWalkDiffusion(VectorField):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """One pass over the edges."""
-        csr, _, _ = prepare(x, edge_index)
+        graph = graph_for(x, edge_index)
         return (
             ops.neighbour_sums(
-                1 / (csr.degree + 1), x, torch.ones_like(csr.degree), csr, self_loops=True
+                1 / (graph.degree + 1), x, torch.ones_like(graph.degree), graph, self_loops=True
             )
             - x
         )
@@ -152,8 +151,8 @@ class GRAND(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Encode, diffuse for ``num_layers`` units of time, decode."""
-        edge_index = graph_once(edge_index, x)
-        x = self.encoder(dropout(x, self.dropout, self.training))
+        edge_index = graph = as_graph(edge_index, x.size(0))
+        x = self.encoder(dropout(x, self.dropout, self.training, graph.rows))
         frozen = self.field.at_start(x, edge_index)
         x = in_segments(
             lambda x, _: self.flow(x, edge_index, self.field, *frozen),
@@ -161,4 +160,4 @@ class GRAND(Module):
             x,
             self.checkpoint,
         )
-        return self.decoder(dropout(torch.relu(x), self.dropout, self.training))
+        return self.decoder(dropout(torch.relu(x), self.dropout, self.training, graph.rows))

@@ -7,11 +7,11 @@ from torch.nn import Module, ModuleList
 from torch_geometric.nn import MLP
 from torch_geometric.nn.inits import reset
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, as_graph
 from eamp.nn.checkpointing import in_segments
-from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate, graph_once
+from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate
 from eamp.nn.entropic import Entropy, entropic, number_layers
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 
 class PropagationStep(MessagePassingLayer):
@@ -117,6 +117,6 @@ class LinearPropagation(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
-        graph = graph_once(edge_index, x)
-        x_0 = self.mlp(dropout(x, self.dropout, self.training))
+        graph = as_graph(edge_index, x.size(0))
+        x_0 = self.mlp(dropout(x, self.dropout, self.training, graph.rows))
         return in_segments(lambda x, step: step(x, x_0, graph), self.steps, x_0, self.checkpoint)

@@ -9,13 +9,11 @@ from torch.nn import Module, ModuleList
 from torch_geometric.nn import PairNorm
 from torch_geometric.nn.inits import reset
 
-from eamp.graph import Adjacency, Graph
+from eamp.graph import Adjacency, Graph, as_graph
 from eamp.nn.checkpointing import in_segments
-from eamp.nn.conv.gcn_conv import GCNConv, graph_once
+from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import Entropy, entropic, number_layers
-from eamp.ops import node_mean, node_sum
-from eamp.ops.dropout import dropout
-from eamp.ops.part import PartCSR
+from eamp.ops import dropout
 
 
 class PairNormGCN(Module):
@@ -91,27 +89,20 @@ class PairNormGCN(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
-        graph = graph_once(edge_index, x)
-        batch, num_graphs = (
-            (graph.batch, graph.num_graphs) if isinstance(graph, Graph) else (None, 1)
-        )
-        csr = graph.csr if isinstance(graph, Graph) else None
+        graph = as_graph(edge_index, x.size(0))
 
         def layer(x: Tensor, conv: Module) -> Tensor:
-            x = conv(dropout(x, self.dropout, self.training), graph)
-            return (
-                pair_norm_of_part(x, csr, self.norm)
-                if isinstance(csr, PartCSR)
-                else self.norm(x, batch, num_graphs)
-            ).relu()
+            x = conv(dropout(x, self.dropout, self.training, graph.rows), graph)
+            return pair_norm(x, graph, self.norm).relu()
 
         x = in_segments(layer, self.convs, x, self.checkpoint)
-        return self.output(dropout(x, self.dropout, self.training), graph)
+        return self.output(dropout(x, self.dropout, self.training, graph.rows), graph)
 
 
-def pair_norm_of_part(x: Tensor, csr: PartCSR, norm: PairNorm) -> Tensor:
-    """What ``norm`` does, with the mean and the norm over the nodes of all processes."""
-    x = x - node_sum(x, csr) / csr.num_nodes
+def pair_norm(x: Tensor, graph: Graph, norm: PairNorm) -> Tensor:
+    """What ``norm`` does."""
+    x = x - graph.mean(x)
     if norm.scale_individually:
         return norm.scale * x / (norm.eps + x.norm(2, -1, keepdim=True))
-    return norm.scale * x / (norm.eps + node_mean(x.square().sum(1), csr)).sqrt()
+    mean = graph.mean(x.square().sum(1))
+    return norm.scale * x / (norm.eps + mean).sqrt().reshape(-1, 1)

@@ -7,11 +7,11 @@ from torch.nn import LayerNorm, Linear, Module, ModuleList, ReLU
 from torch_geometric.nn import DeepGCNLayer
 from torch_geometric.nn.inits import reset
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, as_graph
 from eamp.nn.checkpointing import in_segments
-from eamp.nn.conv.gcn_conv import GCNConv, graph_once
+from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import Entropy, entropic, number_layers
-from eamp.ops.dropout import dropout
+from eamp.ops import dropout
 
 
 class ResidualGCN(Module):
@@ -83,9 +83,9 @@ class ResidualGCN(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Logits of every node."""
-        graph = graph_once(edge_index, x)
+        graph = as_graph(edge_index, x.size(0))
         x = self.encoder(x)
         # Whole blocks, norm and activation included; DeepGCNLayer's own option covers its convolution alone.
         x = in_segments(lambda x, block: block(x, graph), self.blocks, x, self.checkpoint)
-        x = dropout(self.norm(x).relu(), self.dropout, self.training)
+        x = dropout(self.norm(x).relu(), self.dropout, self.training, graph.rows)
         return self.decoder(x)

@@ -1,4 +1,4 @@
-"""The coordinates in which the entropy step sees an embedding: as it is, by degree, or by its own scale."""
+"""The metric of the energy: in which coordinates the entropy step compares neighbours."""
 
 from __future__ import annotations
 
@@ -8,113 +8,89 @@ from typing import Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from eamp import ops
-from eamp.graph import CSR
-from eamp.ops.sums import TINY
+from eamp.graph import Graph
+from eamp.ops import propagation_scale
+from eamp.ops.precision import TINY
 
-Normalization: TypeAlias = Literal["sym"] | None
+Energy: TypeAlias = Literal["paper", "propagation"]
+"""The paper's energy, or the one that graph convolutions lower."""
 
 
-class Coordinates(NamedTuple):
-    """Every node's features are multiplied by its ``inward`` ``[n, 1]``, and its part of the step by its ``outward``.
+class Metric(NamedTuple):
+    """The coordinates of one embedding.
 
-    ``csr`` is the graph with the normaliser that belongs to them, ``mobility`` ``[n]`` what a step of size 1 moves a node by, and ``unit``
-    the energy that counts as 1.
+    Attributes:
+        inward: ``[n, 1]``, factors of the features; ``None`` for 1.
+        outward: ``[n, 1]``, factors of the step; ``None`` for 1.
+        mobility: ``[n]``, how far a step of size 1 moves a node; ``None`` for 1.
+        unit: the energy that counts as 1; ``None`` for 1.
+        by_degree: whether energies are normalised by 1/sqrt(k_i F) rather than 1/sqrt(F).
     """
 
-    csr: CSR
     inward: Tensor | None = None
     outward: Tensor | None = None
     mobility: Tensor | None = None
     unit: Tensor | None = None
+    by_degree: bool = True
 
     def seen(self, x: Tensor) -> Tensor:
-        """``x`` in these coordinates."""
+        """Return ``x`` in these coordinates."""
         return x if self.inward is None else x * self.inward
 
 
-def coordinates(
-    x: Tensor,
-    csr: CSR,
-    batch: Tensor | None,
-    num_graphs: int,
-    normalization: Normalization,
-    scale_free: bool,
-) -> Coordinates:
-    r"""The coordinates of an embedding.
+def metric_of(x: Tensor, graph: Graph, energy: Energy, scale_free: bool) -> Metric:
+    r"""Return the metric in which an embedding is seen.
 
-    With ``"sym"`` the energy is the one that graph convolutions lower, :math:`\sum_i E_i = \frac{1}{\sqrt F} \operatorname{tr}
-    \mathbf{X}^\top (I - \hat A) \mathbf{X}`, node by node:
+    The energy ``"propagation"`` is the one that graph convolutions lower,
+    :math:`\sum_i E_i = \frac{1}{\sqrt F} \operatorname{tr} \mathbf{X}^\top (I - \hat A) \mathbf{X}`,
+    node by node:
 
     .. math::
-        E_i = \frac{1}{2 \sqrt F} \sum_j a_{ij} \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2,
-        \qquad d_i = k_i + 1
+        E_i = \frac{1}{2 \sqrt F} \sum_j a_{ij}
+        \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2, \qquad d_i = k_i + 1
 
-    With ``scale_free`` it is the energy of :math:`x / (s F^{1/4})`, where :math:`s^2` is the mean square of a graph's features: the same
-    for an embedding and a multiple of it, and of the same size at any width. With both,
+    With ``scale_free`` it is the energy of :math:`x / (s F^{1/4})`, where :math:`s^2` is the mean
+    square of a graph's features. It is the same for an embedding and a multiple of it, and of the
+    same size at any width. With both options,
 
     .. math::
-        E_i = \frac{1}{2 F s^2} \sum_j a_{ij} \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2
+        E_i = \frac{1}{2 F s^2} \sum_j a_{ij}
+        \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2
 
-    is about 1/2 for random features and 0 for smooth ones. Both are gradients of an entropy still, with :math:`s` counted as a constant
-    there; the step is :math:`s^2 \sqrt F` times the gradient in :math:`x`, so that it scales with the embedding as the layer's output does.
+    is about 1/2 for random features and 0 for smooth ones. The step is still along the gradient of an
+    entropy, in which :math:`s` counts as a constant; it is :math:`s^2 \sqrt F` times the gradient in
+    :math:`x`, so that it scales with the embedding as the layer's output does.
     """
-    inward = outward = mobility = None
-    unit = None
-    if normalization == "sym":
-        by_degree = ops.rsqrt_degree_with_loop(csr, x.dtype)
-        mobility, inward = by_degree.square(), by_degree.unsqueeze(1)
+    inward = outward = mobility = unit = None
+    if energy == "propagation":
+        scale = propagation_scale(graph, x.dtype)
+        mobility, inward = scale.square(), scale.unsqueeze(1)
         outward = inward
-        csr = ops.without_degrees(csr)
-    if (
-        scale_free and batch is None
-    ):  # dividing all features by one number is to measure energies in its square
-        unit = mean_square(x, csr, batch, num_graphs) * math.sqrt(x.size(1))
-    elif scale_free:
-        scale = mean_square(x, csr, batch, num_graphs).sqrt() * x.size(1) ** 0.25
-        inward = 1 / scale if inward is None else inward / scale
-        outward = scale if outward is None else outward * scale
-    return Coordinates(csr, inward, outward, mobility, unit)
+    if scale_free:
+        mean = mean_square(x, graph)
+        if graph.batch is None:  # dividing all features by s measures energies in units of s²
+            unit = mean * math.sqrt(x.size(1))
+        else:
+            size = (mean.sqrt() * x.size(1) ** 0.25).unsqueeze(1)
+            inward = 1 / size if inward is None else inward / size
+            outward = size if outward is None else outward * size
+    return Metric(inward, outward, mobility, unit, by_degree=energy == "paper")
 
 
-def step_ahead(
-    csr: CSR,
-    dtype: torch.dtype,
-    temperature: float,
-    weight: float,
-    normalization: Normalization,
-    scale_free: bool,
-) -> ops.Step:
-    """The step in the same coordinates, of an embedding of some dtype that is not known yet, with weight λ."""
-    if normalization is None:
-        return ops.Step(csr, temperature, weight, None, scale_free)
-    return ops.Step(
-        ops.without_degrees(csr),
-        temperature,
-        weight,
-        ops.rsqrt_degree_with_loop(csr, dtype),
-        scale_free,
-    )
+def mean_square(x: Tensor, graph: Graph) -> Tensor:
+    """Return the mean square of every graph's features, in the shape of :meth:`Graph.for_nodes`.
 
-
-def mean_square(x: Tensor, csr: CSR, batch: Tensor | None, num_graphs: int) -> Tensor:
-    """The mean square of every graph's features, one number or ``[n, 1]``; 1 where they are all zero."""
-    squares = torch.linalg.vector_norm(x, dim=1).square() / x.size(1)
-    if batch is None:
-        mean = ops.node_mean(squares, csr)
-    else:
-        size = (
-            squares.new_zeros(num_graphs).index_add(0, batch, torch.ones_like(squares)).clamp(min=1)
-        )
-        mean = (squares.new_zeros(num_graphs).index_add(0, batch, squares) / size)[batch].unsqueeze(
-            1
-        )
+    It is 1 where all features are zero.
+    """
+    mean = graph.mean(torch.linalg.vector_norm(x, dim=1).square() / x.size(1))
     return torch.where(mean > TINY, mean, 1.0)
 
 
-def sym_threshold(width: int) -> float:
-    r""":math:`\sqrt F / 2`, the weight at which, far below the temperature, the step of ``"sym"`` undoes a propagation exactly.
+def propagation_threshold(width: int) -> float:
+    r"""Return :math:`\sqrt F / 2`, the weight at which the step undoes one propagation.
 
-    There :math:`q_i = 1/\sqrt F`, so the step is :math:`\frac{2 \lambda}{\sqrt F} (I - \hat A) \mathbf{X}`.
+    That holds for the energy ``"propagation"`` far below the temperature: there
+    :math:`q_i = 1/\sqrt F`, so the step is
+    :math:`\frac{2 \lambda}{\sqrt F} (I - \hat A) \mathbf{X}`.
     """
     return math.sqrt(width) / 2

@@ -13,11 +13,9 @@ from eamp.nn.step.layer_state import (
     LayerState,
     Position,
     entropy_level,
-    graph_max,
-    graph_mean,
     push,
 )
-from eamp.nn.step.metric import Normalization, sym_threshold
+from eamp.nn.step.metric import Energy, propagation_threshold
 from eamp.nn.step.threshold import layer_threshold
 from eamp.nn.step.weight import (
     SCHEDULES,
@@ -72,7 +70,7 @@ class Ramp(Schedule):
         """λ of the layer."""
         return self.at(state.position)
 
-    def ahead(self, position: Position | None, width: int, normalization: Normalization) -> float:
+    def ahead(self, position: Position | None, width: int, energy: Energy) -> float:
         """The same: the embedding does not matter."""
         return self.at(position)
 
@@ -145,7 +143,7 @@ class Feedback(Schedule):
             seen = state._replace(energy=state.energy.detach(), temperature=temperature)
         level = seen.energy / seen.temperature if self.measure == "energy" else entropy_level(seen)
         if self.per == "graph":
-            level = graph_mean(level, state)
+            level = state.graph.mean(level)
         # The sigmoid of a logarithm is the same function, without overflow.
         share = torch.sigmoid(-self.sharpness * (level / self.target).clamp(1 / RANGE, RANGE).log())
         low, high = evaluate(self.lowest, state), evaluate(self.highest, state)
@@ -158,7 +156,7 @@ class Gain(Schedule):
 
     :math:`\lambda^*` (:func:`eamp.nn.collapse_threshold`) is where the step just balances the contraction of a ReLU GCN layer near
     collapse. It belongs to the graph and the width, is estimated once, and is one per graph of a batch. For a layer with
-    ``normalization="sym"`` it is :math:`\sqrt F / 2`, where the step undoes the propagation alone: with ``placement="input"``, far below
+    ``energy="propagation"`` it is :math:`\sqrt F / 2`, where the step undoes the propagation alone: with ``placement="input"``, far below
     the temperature and up to the weights, a layer of gain :math:`g` computes :math:`((1 - g) \hat A + g I) \mathbf{X}`, and *L* of them
     smooth as much as :math:`(1 - g) L` bare ones.
 
@@ -177,21 +175,22 @@ class Gain(Schedule):
     def __post_init__(self) -> None:
         nest(self, "of")
 
-    def ahead(
-        self, position: Position | None, width: int, normalization: Normalization
-    ) -> float | None:
-        """For ``"sym"`` the threshold is a function of the width."""
-        gain = ahead(self.of, position, width, normalization)
-        return gain * sym_threshold(width) if normalization == "sym" and gain is not None else None
+    def ahead(self, position: Position | None, width: int, energy: Energy) -> float | None:
+        """For ``energy="propagation"`` the threshold is a function of the width."""
+        gain = ahead(self.of, position, width, energy)
+        return (
+            gain * propagation_threshold(width)
+            if energy == "propagation" and gain is not None
+            else None
+        )
 
     def __call__(self, state: LayerState) -> float | Tensor:
         """Gain times threshold."""
-        if state.normalization == "sym":
-            return evaluate(self.of, state) * sym_threshold(state.x.size(1))
-        unit = layer_threshold(
-            state.x, state.adjacency, state.symmetrize, state.csr, state.batch, state.num_graphs
-        ).to(state.energy.dtype)
-        return evaluate(self.of, state) * (unit if state.batch is None else unit[state.batch])
+        if state.energy_kind == "propagation":
+            return evaluate(self.of, state) * propagation_threshold(state.x.size(1))
+        unit = layer_threshold(state.x.size(1), state.graph, state.symmetrize)
+        unit = unit.to(state.energy.dtype)
+        return evaluate(self.of, state) * state.graph.for_nodes(unit)
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ class Hops(Schedule):
     :math:`g = 1 - \texttt{of} / L` (see :class:`Gain`), and 0 in a network of fewer layers.
 
     So the number of layers no longer says how far a node sees, and the same setting serves at any depth. That is exact for
-    ``normalization="sym"``, ``placement="input"``, weights that leave the embedding as it is, and energies far below the temperature.
+    ``energy="propagation"``, ``placement="input"``, weights that leave the embedding as it is, and energies far below the temperature.
     Layers know their number as for :class:`Ramp`.
 
     Args:
@@ -209,7 +208,7 @@ class Hops(Schedule):
     Example:
         >>> import torch, eamp
         >>> from eamp.nn import DeepGCN
-        >>> entropy = {"weight": {"schedule": "hops", "of": 6}, "temperature": 100.0, "normalization": "sym", "scale_free": True}
+        >>> entropy = {"weight": {"schedule": "hops", "of": 6}, "temperature": 100.0, "energy": "propagation", "scale_free": True}
         >>> plain = {"weights": "identity", "initial_residual": 0.0, "entropy": entropy}
         >>> model = DeepGCN(16, 64, 7, num_layers=64, **plain)
         >>> model = DeepGCN(16, 64, 7, num_layers=1000, **plain, shared=True, checkpoint=True)
@@ -224,11 +223,9 @@ class Hops(Schedule):
         """The gain of the layer, in units of the threshold."""
         return self.gain(state.position)(state)
 
-    def ahead(
-        self, position: Position | None, width: int, normalization: Normalization
-    ) -> float | None:
+    def ahead(self, position: Position | None, width: int, energy: Energy) -> float | None:
         """As for the gain."""
-        return self.gain(position).ahead(position, width, normalization)
+        return self.gain(position).ahead(position, width, energy)
 
     def gain(self, position: Position | None) -> Gain:
         """The gain at a position."""
@@ -288,7 +285,7 @@ class Cap(Schedule):
         if self.reach == "temperature":
             rate = rate * (state.energy / state.temperature).clamp(min=1 / RANGE).sqrt()
         if self.per == "graph":
-            rate = graph_max(rate, state)
+            rate = state.graph.largest(rate)
         weight = torch.as_tensor(evaluate(self.of, state), dtype=rate.dtype, device=rate.device)
         return weight / (weight.abs() * rate / self.fraction).clamp(min=1)
 

@@ -1,4 +1,4 @@
-"""The entropy step's weight λ in all its forms: a number, a schedule, a function; from plain data, checked, and evaluated in a layer."""
+"""The weight λ of the entropy step: a number, a schedule or a function, checked and evaluated."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.nn.step.layer_state import LayerState, Position
-from eamp.nn.step.metric import Normalization
+from eamp.nn.step.metric import Energy
 
 
 class Schedule(ABC):
-    """λ as a function of a layer's state. Frozen, without state of its own: the same in training and evaluation."""
+    """λ as a function of a layer's state.
+
+    A schedule is frozen and has no state of its own, so it is the same in training and evaluation.
+    """
 
     @abstractmethod
     def __call__(self, state: LayerState) -> float | Tensor:
-        """λ: a number, or one per node ``[n]``."""
+        """Return λ, a number or one per node ``[n]``."""
 
-    def ahead(
-        self, position: Position | None, width: int, normalization: Normalization
-    ) -> float | None:
-        """λ where no embedding has to be looked at for it, else ``None``."""
+    def ahead(self, position: Position | None, width: int, energy: Energy) -> float | None:
+        """Return λ if it does not depend on the embedding, else ``None``."""
         return None
 
 
@@ -33,31 +34,36 @@ Weight: TypeAlias = float | Schedule | Callable[[Tensor, float | Tensor], float 
 """A number, a schedule, or a function of the energies ``[n]`` and the temperature."""
 
 SCHEDULES: dict[str, type[Schedule]] = {}
-"""Schedules by the name that plain data calls them; :mod:`eamp.nn.step.schedules` enters its own."""
+"""Schedules by the name that plain data gives them; :mod:`eamp.nn.step.schedules` adds its own."""
 
 
 def as_weight(given: Weight | Mapping[str, Any]) -> Weight:
-    """A number, schedule or function as it is; a schedule from ``{"schedule": name, **arguments}``.
+    """Return a checked weight; a mapping ``{"schedule": name, **arguments}`` becomes a schedule.
 
     Example:
         >>> as_weight({"schedule": "cap", "of": {"schedule": "gain", "of": 1.3}, "fraction": 2})
         Cap(of=Gain(of=1.3), fraction=2, reach='temperature', per='node')
     """
     if isinstance(given, Mapping):
-        name, arguments = (
-            given.get("schedule"),
-            {key: value for key, value in given.items() if key != "schedule"},
-        )
+        arguments = dict(given)
+        name = arguments.pop("schedule", None)
         if name not in SCHEDULES:
             raise ValueError(
-                f"a schedule of the weight is {{'schedule': one of {', '.join(SCHEDULES)}, ...}}, but is {dict(given)!r}."
+                f"a schedule of the weight is {{'schedule': one of {', '.join(SCHEDULES)}, ...}}, "
+                f"but is {dict(given)!r}."
             )
         return from_data(name, arguments)
     if callable(given):
         return given
-    if isinstance(given, str) or not isinstance(given, int | float | Tensor):
+    if isinstance(given, Tensor):
         raise ValueError(
-            f"weight must be a number, a schedule ({', '.join(SCHEDULES)}) or a function, but is {given!r}."
+            "weight must be a number, which a saved model and .to() carry along, but is a tensor: "
+            "pass float(weight), with learn_weight=True if it shall be learned."
+        )
+    if not isinstance(given, int | float):
+        raise ValueError(
+            f"weight must be a number, a schedule ({', '.join(SCHEDULES)}) or a function, but is "
+            f"{given!r}."
         )
     if not math.isfinite(given):
         raise ValueError(f"weight must be finite, but is {given}.")
@@ -65,33 +71,37 @@ def as_weight(given: Weight | Mapping[str, Any]) -> Weight:
 
 
 def from_data(name: str, arguments: dict[str, Any]) -> Schedule:
-    kind = SCHEDULES[name]
-    known = {field.name: field.default is MISSING for field in fields(kind)}  # type: ignore[arg-type]  # all of them are dataclasses
+    """Return the schedule of a name with checked arguments."""
+    kind: Any = SCHEDULES[name]  # all of them are dataclasses
+    known = {field.name: field.default is MISSING for field in fields(kind)}
     if unknown := [key for key in arguments if key not in known]:
         raise ValueError(
             f"the schedule {name!r} takes {', '.join(known)}, not {', '.join(unknown)}."
         )
     if missing := [key for key, needed in known.items() if needed and key not in arguments]:
         raise ValueError(
-            f"the schedule {name!r} needs {', '.join(missing)} beside {', '.join(arguments) or 'nothing'}."
+            f"the schedule {name!r} needs {', '.join(missing)} beside "
+            f"{', '.join(arguments) or 'nothing'}."
         )
-    return kind(**arguments)
+    schedule: Schedule = kind(**arguments)
+    return schedule
 
 
 def nest(schedule: Schedule, *names: str) -> None:
-    """Let a schedule's arguments be schedules, as plain data, too."""
+    """Turn arguments of a schedule that are plain data into schedules."""
     for name in names:
         inner = as_weight(getattr(schedule, name))
         if isinstance(inner, Module):
             raise ValueError(
-                f"{type(schedule).__name__}'s {name} must be a number, a schedule or a function without parameters, but is a "
-                f"{type(inner).__name__}: only a module that is itself the weight can be trained."
+                f"{type(schedule).__name__}'s {name} must be a number, a schedule or a function without "
+                f"parameters, but is a {type(inner).__name__}: only a module that is itself the "
+                "weight can be trained."
             )
         object.__setattr__(schedule, name, inner)
 
 
 def evaluate(weight: Weight, state: LayerState) -> float | Tensor:
-    """λ in a layer, a number or one per node."""
+    """Return λ in a layer, a number or one per node."""
     if isinstance(weight, Schedule):
         return weight(state)
     if callable(weight):
@@ -99,25 +109,25 @@ def evaluate(weight: Weight, state: LayerState) -> float | Tensor:
     return weight
 
 
-def ahead(
-    weight: Weight, position: Position | None, width: int, normalization: Normalization
-) -> float | None:
-    """λ in a layer whose embedding is not known yet, where it does not depend on that."""
+def ahead(weight: Weight, position: Position | None, width: int, energy: Energy) -> float | None:
+    """Return λ in a layer if it does not depend on the embedding, else ``None``."""
     if isinstance(weight, Schedule):
-        return weight.ahead(position, width, normalization)
+        return weight.ahead(position, width, energy)
     return None if callable(weight) else float(weight)
 
 
 def missing_number(schedule: Schedule) -> str:
+    """Return the error text for a layer without a number."""
     return (
-        f"{schedule!r} has to know the layer's number and has none: eamp.wrap and the models of eamp.nn number their layers, "
-        "eamp.nn.number_layers(model) those of your own model."
+        f"{schedule!r} needs the number of its layer, and the layer has none: eamp.wrap and the models "
+        "of eamp.nn number their layers; call eamp.nn.number_layers(model) for your own model."
     )
 
 
 def check_number(
     schedule: Schedule, name: str, above: float = -math.inf, least: float = -math.inf
 ) -> None:
+    """Raise an error unless an argument is a finite number above, or at least, a bound."""
     value = getattr(schedule, name)
     if (
         isinstance(value, bool)
@@ -133,7 +143,9 @@ def check_number(
 
 
 def check_choice(schedule: Schedule, name: str, choices: tuple[str, ...]) -> None:
+    """Raise an error unless an argument is one of ``choices``."""
     if getattr(schedule, name) not in choices:
         raise ValueError(
-            f"{type(schedule).__name__}'s {name} must be one of {', '.join(choices)}, but is {getattr(schedule, name)!r}."
+            f"{type(schedule).__name__}'s {name} must be one of {', '.join(choices)}, but is "
+            f"{getattr(schedule, name)!r}."
         )

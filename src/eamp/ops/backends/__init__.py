@@ -1,13 +1,17 @@
-"""Which implementation of the sums over edges runs."""
+"""The backends: which implementation of the sums over edges runs.
+
+A backend is one object with the six sums of :class:`Backend`. Adding one takes a file with a
+subclass and a line in :data:`BACKENDS`.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, cast
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,40 +19,134 @@ from torch import Tensor
 from eamp.graph import CSR
 
 
-class Backend(Protocol):
+class FusedStep(Protocol):
+    """The entropy step in fewer passes than the sums take; a backend may have it.
+
+    It is that of the default variant, γT∇S = W(γq, x) with E_i = C_i/2 · D(x)_i and
+    q_i = C_i e^{−E_i/T} (1 − E_i/T).
+    """
+
+    def forward(
+        self, x: Tensor, csr: CSR, c: Tensor, temperature: float, factor: float
+    ) -> tuple[Tensor, Tensor]:
+        """Return γT∇S ``[n, F]`` and E ``[n]``, with C in ``c`` and γ = ``factor``."""
+
+    def backward(
+        self,
+        x: Tensor,
+        grad_step: Tensor,
+        grad_energy: Tensor,
+        energy: Tensor,
+        csr: CSR,
+        c: Tensor,
+        temperature: float,
+        factor: float,
+    ) -> tuple[Tensor, Tensor]:
+        """Return the derivatives of :meth:`forward` in x and in T."""
+
+    def added(
+        self,
+        base: Tensor,
+        x: Tensor,
+        csr: CSR,
+        c: Tensor,
+        temperature: float,
+        factor: float,
+        inward: Tensor | None,
+        scale_free: bool,
+    ) -> Tensor:
+        """Return ``base`` + γ u ⊙ T∇S(u ⊙ x) with u = ``inward``.
+
+        With ``scale_free``, T is in units of the mean square of x times sqrt(F).
+        """
+
+
+class Backend(ABC):
     """The sums over edges, on tensors of float32 or float64."""
 
-    def squared_differences(self, x: Tensor, csr: CSR) -> Tensor: ...
-    def inner_differences(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor: ...
+    fused_step: FusedStep | None = None
+    """The entropy step in one go; without it :mod:`eamp.ops.step` composes it from the sums."""
+
+    @abstractmethod
+    def squared_differences(self, x: Tensor, csr: CSR) -> Tensor:
+        """Return D(x)_i = Σ_j a_ij ‖x_i − x_j‖², ``[n]``."""
+
+    @abstractmethod
+    def inner_differences(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+        """Return I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j), ``[n]``."""
+
+    @abstractmethod
     def weighted_differences(
         self, q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """Return W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) where they are given."""
+
+    @abstractmethod
     def neighbour_sums(
         self, left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool
-    ) -> Tensor: ...
-    def channel_products(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor: ...
-    def channel_differences(self, g: Tensor, x: Tensor, csr: CSR) -> Tensor: ...
+    ) -> Tensor:
+        """Return N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j).
+
+        The first summand is there with ``self_loops`` only.
+        """
+
+    @abstractmethod
+    def channel_products(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+        """Return B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)."""
+
+    @abstractmethod
+    def channel_differences(self, g: Tensor, x: Tensor, csr: CSR) -> Tensor:
+        """Return V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)."""
+
+    def mixed_neighbour_sums(
+        self,
+        left: Tensor,
+        x: Tensor,
+        right: Tensor,
+        csr: CSR,
+        self_loops: bool,
+        mixed_in: Tensor | None,
+        share: float,
+        bias: Tensor | None,
+    ) -> Tensor:
+        """Return (1 − ``share``) N(l, x, r) + ``share`` · ``mixed_in`` + ``bias``.
+
+        Both are optional. A backend that can add them in the same pass overrides this method.
+        """
+        out = self.neighbour_sums((1 - share) * left, x, right, csr, self_loops)
+        if mixed_in is not None:
+            out = out.add_(mixed_in, alpha=share)
+        return out if bias is None else out.add_(bias)
 
 
-MODULES = {
-    "numba": "eamp.ops.backends.numba_cpu.launch",
-    "torch": "eamp.ops.backends.torch_csr",
-    "reference": "eamp.ops.reference",
-    "triton": "eamp.ops.backends.triton_gpu.launch",
+def _from(module: str, name: str) -> Callable[[], Backend]:
+    """Return a function that imports a backend when it is first used: Numba takes half a second."""
+    return lambda: getattr(importlib.import_module(f"eamp.ops.backends.{module}"), name)()
+
+
+BACKENDS: dict[str, Callable[[], Backend]] = {
+    "numba": _from("numba_cpu.launch", "NumbaBackend"),
+    "torch": _from("torch_csr", "TorchBackend"),
+    "reference": _from("literal", "ReferenceBackend"),
+    "triton": _from("triton_gpu.launch", "TritonBackend"),
 }
+"""Every backend by name."""
 
-# Plain globals, which torch.compile can guard on.
+# A plain global, which torch.compile can guard on.
 _forced: str | None = None
-_has_triton = (
-    importlib.util.find_spec("triton") is not None
-)  # torch brings it where it is built for GPUs; looked for, not imported
 
 
 @contextmanager
 def backend(name: str) -> Iterator[None]:
-    """Force one implementation: ``"numba"`` (CPU), ``"triton"`` (GPU), ``"torch"`` (any device) or ``"reference"`` (slow, literal).
+    """Force one implementation of the sums over edges.
 
-    What is computed inside is also differentiated by the same implementation, wherever ``backward`` is called.
+    Gradients of what is computed inside the block are computed by the same implementation,
+    wherever ``backward`` is called.
+
+    Args:
+        name: ``"numba"`` (CPU), ``"torch"`` (any device), ``"triton"`` (GPU; its kernels have
+            never run on one, so they are never chosen by themselves) or ``"reference"`` (slow,
+            the equations as written).
 
     Example:
         >>> import torch, eamp
@@ -58,8 +156,8 @@ def backend(name: str) -> Iterator[None]:
         tensor([2., 2.])
     """
     global _forced
-    if name not in MODULES:
-        raise ValueError(f"no backend named {name!r}; there are {', '.join(map(repr, MODULES))}.")
+    if name not in BACKENDS:
+        raise ValueError(f"no backend named {name!r}; there are {', '.join(map(repr, BACKENDS))}.")
     previous, _forced = _forced, name
     try:
         yield
@@ -68,15 +166,17 @@ def backend(name: str) -> Iterator[None]:
 
 
 def choose(device: torch.device) -> str:
-    """The forced backend, or the kernels for ``device``, or the matrix form where there are none."""
+    """Return the name of the forced backend, or else of the default one for ``device``."""
     if _forced is not None:
         return _forced
-    if device.type == "cpu":
-        return "numba"
-    return "triton" if device.type == "cuda" and _has_triton else "torch"
+    return "numba" if device.type == "cpu" else "torch"
 
 
 @functools.cache
+def _loaded(make: Callable[[], Backend]) -> Backend:
+    return make()
+
+
 def load(name: str) -> Backend:
-    """Import a backend, on first use: Numba alone takes half a second."""
-    return cast(Backend, importlib.import_module(MODULES[name]))
+    """Return a backend, made on first use."""
+    return _loaded(BACKENDS[name])

@@ -1,8 +1,8 @@
-"""The matrix form: sparse times dense products with a constant matrix, wherever torch has them.
+"""The matrix form: products of a constant sparse matrix with dense ones, wherever torch has them.
 
-Expanding ‖x_i − x_j‖² into squares and products cancels catastrophically once the embedding collapses: in float32, with
-an offset of 1 and a spread of 1e-4, energies come out negative. So features are centred and everything is
-accumulated in float64, in which the differences of float32 numbers survive the expansion.
+Expanding ‖x_i − x_j‖² into squares and products cancels once the embedding collapses: in float32,
+with an offset of 1 and a spread of 1e-4, energies come out negative. So features are centred and
+everything is accumulated in float64, in which the differences of float32 numbers survive.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR
+from eamp.ops.backends import Backend
 
 
 def adjacency(csr: CSR, device: torch.device) -> Tensor:
-    """A as a torch CSR matrix in float64."""
+    """Return A as a torch CSR matrix in float64."""
     m = int(csr.rowptr[-1])  # entries past it are padding
     value = (
         torch.ones(m, dtype=torch.float64, device=device)
@@ -41,70 +42,72 @@ def centred(x: Tensor) -> Tensor:
     return x - x.mean(0)
 
 
-def squared_differences(x: Tensor, csr: CSR) -> Tensor:
-    """D = k⊙‖x‖² + A‖x‖² − 2 x·(AX), from one product A[X, ‖X‖², 1]."""
-    z = centred(x)
-    square = (z * z).sum(1, keepdim=True)
-    ax, a_square, degree = (
-        adjacency(csr, x.device) @ torch.cat([z, square, torch.ones_like(square)], 1)
-    ).split([z.size(1), 1, 1], 1)
-    return (
-        (degree * square + a_square - 2 * (z * ax).sum(1, keepdim=True))
-        .squeeze(1)
-        .clamp_(min=0)
-        .to(x.dtype)
-    )
+class TorchBackend(Backend):
+    """Products with a constant sparse matrix, on any device."""
 
+    def squared_differences(self, x: Tensor, csr: CSR) -> Tensor:
+        """D = k⊙‖x‖² + A‖x‖² − 2 x·(AX), from one product A[X, ‖X‖², 1]."""
+        z = centred(x)
+        square = (z * z).sum(1, keepdim=True)
+        ax, a_square, degree = (
+            adjacency(csr, x.device) @ torch.cat([z, square, torch.ones_like(square)], 1)
+        ).split([z.size(1), 1, 1], 1)
+        return (
+            (degree * square + a_square - 2 * (z * ax).sum(1, keepdim=True))
+            .squeeze(1)
+            .clamp_(min=0)
+            .to(x.dtype)
+        )
 
-def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
-    """I = k⊙(x·y) + A(x·y) − x·(AY) − y·(AX), from one product A[X, Y, x·y, 1]."""
-    u, v = centred(x), centred(y)
-    dot = (u * v).sum(1, keepdim=True)
-    f = x.size(1)
-    au, av, a_dot, degree = (
-        adjacency(csr, x.device) @ torch.cat([u, v, dot, torch.ones_like(dot)], 1)
-    ).split([f, f, 1, 1], 1)
-    return (degree * dot + a_dot - (u * av + v * au).sum(1, keepdim=True)).squeeze(1).to(x.dtype)
+    def inner_differences(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+        """I = k⊙(x·y) + A(x·y) − x·(AY) − y·(AX), from one product A[X, Y, x·y, 1]."""
+        u, v = centred(x), centred(y)
+        dot = (u * v).sum(1, keepdim=True)
+        f = x.size(1)
+        au, av, a_dot, degree = (
+            adjacency(csr, x.device) @ torch.cat([u, v, dot, torch.ones_like(dot)], 1)
+        ).split([f, f, 1, 1], 1)
+        return (
+            (degree * dot + a_dot - (u * av + v * au).sum(1, keepdim=True)).squeeze(1).to(x.dtype)
+        )
 
+    def weighted_differences(
+        self, q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
+    ) -> Tensor:
+        """W = (q⊙k + Aq)⊙X − q⊙(AX) − A(q⊙X), from one product A[X, q⊙X, q, 1]; plus W(r, y) where they are given."""
+        z, w = centred(x), q.double().unsqueeze(1)
+        f = x.size(1)
+        az, awz, aw, degree = (
+            adjacency(csr, x.device) @ torch.cat([z, w * z, w, torch.ones_like(w)], 1)
+        ).split([f, f, 1, 1], 1)
+        out = ((w * degree + aw) * z - w * az - awz).to(x.dtype)
+        return out if r is None or y is None else out + self.weighted_differences(r, y, csr)
 
-def weighted_differences(
-    q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
-) -> Tensor:
-    """W = (q⊙k + Aq)⊙X − q⊙(AX) − A(q⊙X), from one product A[X, q⊙X, q, 1]; plus W(r, y) where they are given."""
-    z, w = centred(x), q.double().unsqueeze(1)
-    f = x.size(1)
-    az, awz, aw, degree = (
-        adjacency(csr, x.device) @ torch.cat([z, w * z, w, torch.ones_like(w)], 1)
-    ).split([f, f, 1, 1], 1)
-    out = ((w * degree + aw) * z - w * az - awz).to(x.dtype)
-    return out if r is None or y is None else out + weighted_differences(r, y, csr)
+    def neighbour_sums(
+        self, left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool
+    ) -> Tensor:
+        """N = l⊙(r⊙X + A(r⊙X)), the first summand only with ``self_loops``."""
+        scaled = right.double().unsqueeze(1) * x.double()
+        total = adjacency(csr, x.device) @ scaled
+        return (left.double().unsqueeze(1) * (total + scaled if self_loops else total)).to(x.dtype)
 
+    def channel_products(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+        """B = k⊙X⊙Y + A(X⊙Y) − X⊙(AY) − Y⊙(AX), from one product A[X, Y, X⊙Y, 1]; squares are never negative."""
+        u, v = centred(x), centred(y)
+        f = x.size(1)
+        ones = torch.ones_like(u[:, :1])
+        au, av, auv, degree = (adjacency(csr, x.device) @ torch.cat([u, v, u * v, ones], 1)).split(
+            [f, f, f, 1], 1
+        )
+        out = degree * u * v + auv - u * av - v * au
+        return (out.clamp(min=0) if x is y else out).to(x.dtype)
 
-def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
-    """N = l⊙(r⊙X + A(r⊙X)), the first summand only with ``self_loops``."""
-    scaled = right.double().unsqueeze(1) * x.double()
-    total = adjacency(csr, x.device) @ scaled
-    return (left.double().unsqueeze(1) * (total + scaled if self_loops else total)).to(x.dtype)
-
-
-def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
-    """B = k⊙X⊙Y + A(X⊙Y) − X⊙(AY) − Y⊙(AX), from one product A[X, Y, X⊙Y, 1]; squares are never negative."""
-    u, v = centred(x), centred(y)
-    f = x.size(1)
-    ones = torch.ones_like(u[:, :1])
-    au, av, auv, degree = (adjacency(csr, x.device) @ torch.cat([u, v, u * v, ones], 1)).split(
-        [f, f, f, 1], 1
-    )
-    out = degree * u * v + auv - u * av - v * au
-    return (out.clamp(min=0) if x is y else out).to(x.dtype)
-
-
-def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
-    """V = (k⊙G + AG)⊙X − G⊙(AX) − A(G⊙X), from one product A[X, G⊙X, G, 1]."""
-    z, w = centred(x), g.double()
-    f = x.size(1)
-    ones = torch.ones_like(z[:, :1])
-    az, awz, aw, degree = (adjacency(csr, x.device) @ torch.cat([z, w * z, w, ones], 1)).split(
-        [f, f, f, 1], 1
-    )
-    return ((degree * w + aw) * z - w * az - awz).to(x.dtype)
+    def channel_differences(self, g: Tensor, x: Tensor, csr: CSR) -> Tensor:
+        """V = (k⊙G + AG)⊙X − G⊙(AX) − A(G⊙X), from one product A[X, G⊙X, G, 1]."""
+        z, w = centred(x), g.double()
+        f = x.size(1)
+        ones = torch.ones_like(z[:, :1])
+        az, awz, aw, degree = (adjacency(csr, x.device) @ torch.cat([z, w * z, w, ones], 1)).split(
+            [f, f, f, 1], 1
+        )
+        return ((degree * w + aw) * z - w * az - awz).to(x.dtype)

@@ -1,13 +1,14 @@
-"""Running a compiled task on torch's own threads.
+"""Run a compiled task on the threads of torch.
 
-A task is a C function of one pointer, to a block of 64-bit integers whose first is a ticket. It draws tickets until
-they run out, each worth one part of the work, so it is right with any number of threads calling it, and a thread that
-is held up takes fewer.
+A task is a C function of one pointer, to a block of 64-bit integers whose first is a ticket. It
+draws tickets until they run out, each worth one part of the work. So it is right with any number
+of threads calling it, and a thread that is held up takes fewer parts.
 
-On Linux torch's CPU operators run on an OpenMP pool. A second pool beside it, such as Numba's own, would compete for the same
-cores, keep a thread count of its own and end the process when used after a fork. So tasks are handed to the very OpenMP runtime
-that torch is linked with. Where that has no such entry, plain Python threads call the task; with one thread, or in a forked
-process, the caller does all the work alone.
+On Linux torch's CPU operators run on an OpenMP pool. A second pool beside it, such as Numba's own,
+would compete for the same cores, keep a thread count of its own, and end the process when used
+after a fork. So tasks are handed to the OpenMP runtime that torch is linked with. If that has no
+such entry, Python threads call the task. With one thread, or in a forked process, the caller does
+all of the work.
 """
 
 from __future__ import annotations
@@ -41,7 +42,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(task: Any, block: Any) -> None:
-    """Let torch's number of threads call ``task`` (a Numba cfunc) on ``block`` (a NumPy array), and wait for them."""
+    """Let as many threads as torch has call ``task`` on ``block``, and wait for them.
+
+    Args:
+        task: a Numba cfunc.
+        block: a NumPy array.
+    """
     threads = torch.get_num_threads()
     address = ctypes.c_void_p(block.ctypes.data)
     if threads == 1 or _forked:
@@ -54,7 +60,7 @@ def run(task: Any, block: Any) -> None:
 
 @functools.cache
 def _openmp() -> Any:
-    """``GOMP_parallel`` of the OpenMP runtime that torch is linked with; GNU's and LLVM's both have it on Linux."""
+    """Return ``GOMP_parallel`` of torch's OpenMP runtime; GNU's and LLVM's both have it on Linux."""
     library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     try:
         entry = ctypes.CDLL(
@@ -85,7 +91,7 @@ def draw_ticket(typing_context, block):
 
 @intrinsic
 def pointer(typing_context, address):
-    """An integer address as a pointer."""
+    """Return an integer address as a pointer."""
 
     def generate(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)

@@ -9,8 +9,9 @@ from torch import Tensor
 from triton import JITFunction, cdiv, next_power_of_2
 
 from eamp.graph import CSR
-from eamp.ops.backends.triton_gpu import kernels as triton_kernels
-from eamp.ops.degrees import accumulate_dtype
+from eamp.ops.backends import Backend
+from eamp.ops.backends.triton_gpu import kernels
+from eamp.ops.precision import accumulate_dtype
 
 LARGEST_TILE = 256  # edges × features that a program has in hand at a time
 MOST_FEATURES, MOST_EDGES = 128, 32
@@ -52,50 +53,50 @@ def empty(*shape: int, like: Tensor) -> Tensor:
     return like.new_empty(shape, dtype=accumulate_dtype(like))
 
 
-def squared_differences(x: Tensor, csr: CSR) -> Tensor:
-    """D(x)_i = Σ_j a_ij ‖x_i − x_j‖²."""
-    return launch(triton_kernels.inner, csr, empty(x.size(0), like=x), x, x, None)
+class TritonBackend(Backend):
+    """The difference form on a GPU."""
 
+    def squared_differences(self, x: Tensor, csr: CSR) -> Tensor:
+        """D(x)_i = Σ_j a_ij ‖x_i − x_j‖²."""
+        return launch(kernels.inner, csr, empty(x.size(0), like=x), x, x, None)
 
-def inner_differences(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
-    """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)."""
-    return launch(triton_kernels.inner, csr, empty(x.size(0), like=x), x, x, y)
+    def inner_differences(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+        """I(x, y)_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j)."""
+        return launch(kernels.inner, csr, empty(x.size(0), like=x), x, x, y)
 
+    def weighted_differences(
+        self, q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
+    ) -> Tensor:
+        """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) in the same pass where they are given."""
+        return launch(kernels.weighted, csr, empty(*x.shape, like=x), x, q, x, r, y)
 
-def weighted_differences(
-    q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
-) -> Tensor:
-    """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) in the same pass where they are given."""
-    return launch(triton_kernels.weighted, csr, empty(*x.shape, like=x), x, q, x, r, y)
+    def neighbour_sums(
+        self, left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool
+    ) -> Tensor:
+        """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
+        return launch(
+            kernels.neighbours,
+            csr,
+            empty(*x.shape, like=x),
+            x,
+            left,
+            x,
+            right,
+            SELF_LOOPS=self_loops,
+        )
 
+    def channel_products(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
+        """B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)."""
+        return launch(
+            kernels.channels,
+            csr,
+            empty(*x.shape, like=x),
+            x,
+            x,
+            None if y is x else y,
+            ADD=False,
+        )
 
-def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
-    """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
-    return launch(
-        triton_kernels.neighbours,
-        csr,
-        empty(*x.shape, like=x),
-        x,
-        left,
-        x,
-        right,
-        SELF_LOOPS=self_loops,
-    )
-
-
-def channel_products(x: Tensor, y: Tensor, csr: CSR) -> Tensor:
-    """B(x, y)_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j)."""
-    return launch(
-        triton_kernels.channels,
-        csr,
-        empty(*x.shape, like=x),
-        x,
-        x,
-        None if y is x else y,
-        ADD=False,
-    )
-
-
-def channel_differences(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
-    """V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)."""
-    return launch(triton_kernels.channels, csr, empty(*x.shape, like=x), x, x, g, ADD=True)
+    def channel_differences(self, g: Tensor, x: Tensor, csr: CSR) -> Tensor:
+        """V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)."""
+        return launch(kernels.channels, csr, empty(*x.shape, like=x), x, x, g, ADD=True)

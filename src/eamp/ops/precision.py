@@ -1,0 +1,19 @@
+"""The precision in which sums over edges are accumulated."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+TINY = 1e-30
+"""Mean squares below this count as zero: float32 cannot hold the squares of such features."""
+
+
+def accumulate_dtype(x: Tensor) -> torch.dtype:
+    """Return float32 for half precision, and the dtype itself otherwise."""
+    return torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
+
+
+def widen(x: Tensor) -> Tensor:
+    """Return ``x`` in the dtype that its sums are accumulated in."""
+    return x.to(accumulate_dtype(x))
