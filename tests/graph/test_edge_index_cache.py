@@ -8,7 +8,7 @@ import torch
 
 import eamp
 from eamp.graph import graph as graph_module
-from eamp.graph.edge_index_cache import _remembered, as_graph
+from eamp.graph.edge_index_cache import _cache, as_graph
 from problems import random_graph, undirected
 
 
@@ -96,14 +96,14 @@ def test_the_graph_is_freed_with_its_tensor() -> None:
     edge_index = undirected((0, 1))
     graph = weakref.ref(as_graph(edge_index, 2))
     assert graph() is not None
-    size = len(_remembered)
+    size = len(_cache)
     del edge_index
     gc.collect()
     assert graph() is None
-    assert len(_remembered) < size
+    assert len(_cache) < size
 
 
-def test_sparse_adjacencies_are_remembered_too(conversions: list[int]) -> None:
+def test_sparse_adjacencies_are_cache_too(conversions: list[int]) -> None:
     adjacency = torch.sparse_coo_tensor(undirected((0, 1)), torch.ones(2), (2, 2))
     for _ in range(3):
         eamp.dirichlet_energy(torch.eye(2), adjacency)

@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Batch, Data
 
 import eamp
-from eamp.graph import INT32_MAX
+from eamp.graph.csr import INT32_MAX
 from problems import PROBLEMS, undirected
 
 

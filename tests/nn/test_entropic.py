@@ -27,7 +27,7 @@ def test_none_is_the_layer_itself() -> None:
 def test_no_options_are_the_defaults() -> None:
     layer = entropic(GCNConv(3, 3), {})
     assert isinstance(layer, eamp.EntropyAware)
-    assert (layer.options["weight"], layer.options["temperature"]) == (1.0, 10.0)
+    assert (layer.step.weight, layer.step.temperature) == (1.0, 10.0)
 
 
 def test_every_layer_has_a_schedule_of_its_own() -> None:

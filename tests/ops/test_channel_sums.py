@@ -27,7 +27,7 @@ def test_backends_agree_with_the_reference(
         )
     with eamp.backend(backend):
         torch.testing.assert_close(
-            channel_squares(x, graph.csr), reference.channel_products(x, x, graph.csr)
+            channel_squares(x, graph), reference.channel_products(x, x, graph.csr)
         )
 
 
@@ -37,7 +37,7 @@ def test_summed_over_channels_they_are_the_squared_differences(
 ) -> None:
     x, graph = problem
     torch.testing.assert_close(
-        channel_squares(x, graph.csr).sum(1), eamp.ops.squared_differences(x, graph.csr)
+        channel_squares(x, graph).sum(1), eamp.ops.squared_differences(x, graph)
     )
 
 
@@ -49,13 +49,11 @@ def test_derivatives_are_exact_to_the_third_order(backend: str) -> None:
     )
 
     def slope(x: Tensor) -> Tensor:
-        (grad,) = torch.autograd.grad(
-            channel_squares(x, graph.csr).pow(2).sum(), x, create_graph=True
-        )
+        (grad,) = torch.autograd.grad(channel_squares(x, graph).pow(2).sum(), x, create_graph=True)
         return grad
 
     with eamp.backend(backend):
-        assert torch.autograd.gradcheck(lambda x: channel_squares(x, graph.csr), x)
+        assert torch.autograd.gradcheck(lambda x: channel_squares(x, graph), x)
         assert torch.autograd.gradcheck(slope, x)
         assert torch.autograd.gradgradcheck(slope, x)
 
@@ -63,7 +61,7 @@ def test_derivatives_are_exact_to_the_third_order(backend: str) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_are_well_behaved_operators(dtype: torch.dtype) -> None:
     x, y = (torch.randn(10, 3, dtype=dtype, requires_grad=True) for _ in range(2))
-    csr = (*irregular_graph().csr[:4], "numba")
+    csr = (*irregular_graph().csr, "numba")
     torch.library.opcheck(torch.ops.eamp.channel_squares.default, (x, *csr))
     torch.library.opcheck(torch.ops.eamp.channel_products.default, (x, y, *csr))
     torch.library.opcheck(torch.ops.eamp.channel_differences.default, (x, y, *csr))

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from eamp.ops.dropout import PIECE, _dropout, dropout
+import eamp
+from eamp.graph import Rows
+from eamp.ops.backends.numba_cpu.dropout import PIECE
+from eamp.ops.dropout import _dropout, dropout
 
 
 def seeded(x: Tensor, p: float, seed: int = 0) -> Tensor:
@@ -63,8 +66,10 @@ def test_the_gradient_passes_where_the_value_did() -> None:
 
 def test_it_is_a_sound_operator() -> None:
     x = torch.randn(40, 3, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(_dropout.registered, (x, torch.tensor(5), 0.4))
-    assert torch.autograd.gradgradcheck(lambda x: _dropout(x, torch.tensor(5), 0.4) ** 2, x)
+    torch.library.opcheck(_dropout.registered, (x, torch.tensor(5), 0.4, None, None))
+    assert torch.autograd.gradgradcheck(
+        lambda x: _dropout(x, torch.tensor(5), 0.4, None, None) ** 2, x
+    )
 
 
 def test_it_is_the_same_under_strides() -> None:
@@ -102,3 +107,63 @@ def test_of_a_sparse_matrix_the_values_are_dropped() -> None:
     (sparse @ weight).sum().backward()
     assert weight.grad is not None
     torch.testing.assert_close(weight.grad, sparse.to_dense().t() @ torch.ones(40, 5))
+
+
+# --- Rows of a larger embedding ---------------------------------------------------------------
+
+
+@given(
+    rows=st.integers(1, 300),
+    width=st.sampled_from([1, 7, 64, 5000]),
+    p=st.floats(0.05, 0.95),
+    double=st.booleans(),
+)
+def test_rows_are_dropped_as_in_the_whole(rows: int, width: int, p: float, double: bool) -> None:
+    height, dtype = (
+        rows if width < 5000 else rows % 7 + 1,
+        torch.float64 if double else torch.float32,
+    )
+    x = torch.ones(height, width, dtype=dtype)
+    nodes = torch.arange(height)[:: 1 + rows % 3]
+    wanted = seeded(x, p, rows)[nodes]
+    torch.manual_seed(rows)
+    assert torch.equal(dropout(x[nodes], p, rows=Rows(nodes)), wanted)
+    assert dropout(x[nodes], p, training=False, rows=Rows(nodes)).shape == wanted.shape
+
+
+def test_sparse_rows_are_dropped_as_in_the_whole() -> None:
+    x = (torch.rand(50, 40) * (torch.rand(50, 40) < 0.1)).to_sparse_csr()
+    nodes = torch.tensor([0, 3, 4, 30, 49])
+    wanted = seeded(x, 0.5).to_dense()[nodes]
+    torch.manual_seed(0)
+    rows = Rows(nodes, x.crow_indices()[nodes].long())
+    got = dropout(x.to_dense()[nodes].to_sparse_csr(), 0.5, rows=rows)
+    assert torch.equal(got.to_dense(), wanted)
+
+
+def test_the_gradient_of_rows_passes_where_the_value_did() -> None:
+    x = torch.randn(20, 6, requires_grad=True)
+    out = dropout(x, 0.6, rows=Rows(torch.arange(20) * 3))
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    torch.testing.assert_close(grad, out.detach() / x.detach())
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.ones(5, 2),
+        torch.ones(4),
+        torch.ones(4, 2).to_sparse_csr(),
+        torch.ones(4, 2, dtype=torch.bfloat16),
+    ],
+    ids=["more rows", "a vector", "sparse hidden features", "half precision"],
+)
+def test_tensors_that_are_no_embedding_of_the_rows_are_refused(x: Tensor) -> None:
+    with pytest.raises(eamp.GraphError, match="spread over processes"):
+        dropout(x, 0.5, rows=Rows(torch.arange(4)))
+
+
+def test_dropout_of_rows_is_a_sound_operator() -> None:
+    x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    places = (torch.arange(4) * 9, torch.arange(5) * 3)
+    torch.library.opcheck(_dropout.registered, (x, torch.tensor(5), 0.4, *places))

@@ -15,7 +15,7 @@ SCALE = torch.rand(9)
 
 def propagated(x: Tensor, mixed_in: Tensor | None = None) -> Tensor:
     return ops.neighbour_sums(
-        SCALE, x, SCALE.flip(0), GRAPH.csr, self_loops=True, mixed_in=mixed_in, share=0.3
+        SCALE, x, SCALE.flip(0), GRAPH, self_loops=True, mixed_in=mixed_in, share=0.3
     )
 
 

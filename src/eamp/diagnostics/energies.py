@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from eamp import ops
-from eamp.functional import energy_of, prepare
-from eamp.graph import CSR, Adjacency
-from eamp.ops.part import PartCSR, not_for_parts
+from eamp.functional import energy_on
+from eamp.graph import Adjacency, Graph, graph_for
 
 
 def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -32,8 +31,8 @@ def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
         >>> mean_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)        # of 0.5, 5/(2√2) and 2
         tensor(1.4226, dtype=torch.float64)
     """
-    csr, _, _ = prepare(x, graph)
-    return ops.node_mean(energy_of(x.double(), csr), csr)
+    graph = graph_for(x, graph)
+    return graph.total(energy_on(x.double(), graph)) / max(graph.total_nodes, 1)
 
 
 def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -50,8 +49,8 @@ def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
         >>> rusch_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)       # (1 + 5 + 4) / 3
         tensor(3.3333, dtype=torch.float64)
     """
-    csr = whole_csr(x, graph)
-    return ops.squared_differences(x.double(), csr).sum() / x.size(0)
+    graph = graph_for(x, graph)
+    return graph.total(ops.squared_differences(x.double(), graph)) / graph.total_nodes
 
 
 def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -69,8 +68,8 @@ def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
         >>> laplacian_energy(torch.tensor([[0.0], [3.0]]), pair)          # (3/√2)²
         tensor(4.5000, dtype=torch.float64)
     """
-    csr = whole_csr(x, graph)
-    return ops.squared_differences(degree_scaled(x.double(), csr.degree), csr).sum() / 2
+    graph = graph_for(x, graph)
+    return graph.total(ops.squared_differences(degree_scaled(x.double(), graph), graph)) / 2
 
 
 def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -93,9 +92,10 @@ def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
         >>> relative_energy(torch.tensor([[1e-30], [3e-30]]), pair)
         tensor(0.4000, dtype=torch.float64)
     """
-    csr = whole_csr(x, graph)
-    x = rescaled(x)
-    return ops.squared_differences(x, csr).sum() / 2 / (csr.degree * x.square().sum(1)).sum()
+    graph = graph_for(x, graph)
+    x = rescaled(x, graph)
+    weight = graph.total(graph.degree * x.square().sum(1))
+    return graph.total(ops.squared_differences(x, graph)) / 2 / weight
 
 
 def rayleigh_quotient(x: Tensor, graph: Adjacency) -> Tensor:
@@ -115,26 +115,23 @@ def rayleigh_quotient(x: Tensor, graph: Adjacency) -> Tensor:
         >>> round(rayleigh_quotient(torch.tensor([[4.0], [2.0], [2.0], [2.0]]).sqrt(), star).item(), 9)
         0.0
     """
-    csr = whole_csr(x, graph)
-    x = rescaled(x)
-    return ops.squared_differences(degree_scaled(x, csr.degree), csr).sum() / 2 / x.square().sum()
+    graph = graph_for(x, graph)
+    x = rescaled(x, graph)
+    energy = graph.total(ops.squared_differences(degree_scaled(x, graph), graph)) / 2
+    return energy / graph.total(x.square().sum(1))
 
 
-def whole_csr(x: Tensor, graph: Adjacency) -> CSR:
-    """The CSR of a graph that lies in one process, over whose nodes sums are sums over all."""
-    csr, _, _ = prepare(x, graph)
-    if isinstance(csr, PartCSR):
-        raise not_for_parts("this measure")
-    return csr
+def degree_scaled(x: Tensor, graph: Graph) -> Tensor:
+    """Return x_i / sqrt(1 + k_i)."""
+    return x * (graph.degree + 1).rsqrt().unsqueeze(1)
 
 
-def degree_scaled(x: Tensor, degree: Tensor) -> Tensor:
-    """x_i / sqrt(1 + k_i)."""
-    return x * (degree + 1).rsqrt().unsqueeze(1)
+def rescaled(x: Tensor, graph: Graph | None = None) -> Tensor:
+    """Return ``x`` in float64, divided by its largest entry; zeros stay zeros.
 
-
-def rescaled(x: Tensor) -> Tensor:
-    """``x`` in float64 with largest entry 1, so that no square underflows or overflows; zeros stay zeros."""
+    So no square underflows or overflows. With ``graph`` the largest entry is that of all nodes.
+    """
     x = x.double()
-    largest = x.detach().abs().amax() if x.numel() else x.new_zeros(())
+    rows = x.detach().abs().amax(1) if x.numel() else x.new_zeros(1)
+    largest = rows.amax() if graph is None else graph.largest(rows)
     return x / torch.where(largest > 0, largest, 1.0)

@@ -21,7 +21,6 @@ from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
 from eamp.diagnostics.spectrum import dead_units, effective_rank, norm, numerical_rank
 from eamp.functional import entropy
 from eamp.graph import Graph
-from eamp.ops.part import PartCSR, not_for_parts
 
 OnGraph = Callable[[Tensor, Graph], Tensor | float]
 OnFeatures = Callable[[Tensor], Tensor | float]
@@ -60,12 +59,8 @@ class Measures:
 
     def of(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
         """Every measure as a number; NaN for those on a graph where there is none."""
-        if (
-            graph is not None
-            and isinstance(graph.csr, PartCSR)
-            and (local := set(self.names) - {"energy", "entropy"})
-        ):
-            raise not_for_parts(f"measuring {', '.join(sorted(local))}")
+        if graph is not None and self.on_features:
+            graph.require_all_rows(f"measuring {', '.join(self.on_features)}")
         with torch.no_grad():
             on_graph = {
                 name: math.nan if graph is None else float(measure(x, graph))

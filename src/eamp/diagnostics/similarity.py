@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import torch
 from torch import Tensor
 
 from eamp import ops
 from eamp.diagnostics.energies import rescaled
-from eamp.functional import prepare
-from eamp.graph import CSR, Adjacency, Graph
-from eamp.graph.edge_index_cache import as_graph
+from eamp.graph import Adjacency, Graph, as_graph, graph_for
 
 REMOTE_HOPS = 8  # "remote" in Chen et al. (2020): eight or more steps away
 SAMPLED_SOURCES = 64  # nodes from which remote nodes are looked for
@@ -19,7 +15,6 @@ SAMPLED_NODES = 1000  # nodes between which class distances are taken: 8 MB of d
 SEED = 0  # of both samples, so that the same graph gives the same numbers
 
 Remote = tuple[Tensor, Tensor]
-_remote: WeakKeyDictionary[Graph, dict[tuple[int, int, int], Remote]] = WeakKeyDictionary()
 
 
 def mad(x: Tensor, graph: Adjacency) -> Tensor:
@@ -44,10 +39,11 @@ def mad(x: Tensor, graph: Adjacency) -> Tensor:
         >>> mad(torch.tensor([[1.0, 0.0], [5.0, 0.0], [0.0, 2.0]]), path)     # of 0, 1/2 and 1
         tensor(0.5000, dtype=torch.float64)
     """
-    csr, _, _ = prepare(x, graph)
+    graph = graph_for(x, graph)
+    graph.require_all_rows("the mean average distance")
     # D(u)_i / k_i = mean of 2 (1 − cos), weighted by the edges
-    mean_distance = ops.squared_differences(directions(x), csr) / 2 / csr.degree
-    return mean_distance[csr.degree > 0].mean()
+    mean_distance = ops.squared_differences(directions(x), graph) / 2 / graph.degree
+    return mean_distance[graph.degree > 0].mean()
 
 
 def mad_gap(
@@ -133,19 +129,19 @@ def sample(size: int, count: int, seed: int) -> Tensor:
 
 def remote_nodes(graph: Graph, hops: int, num_sources: int, seed: int) -> Remote:
     """Sampled sources ``[s]``, and a 0/1 matrix ``[n, s]`` of the nodes at least ``hops`` steps from each; once per graph."""
-    found = _remote.setdefault(graph, {})
-    key = (hops, num_sources, seed)
-    if key not in found:
+
+    def compute() -> Remote:
         sources = sample(graph.num_nodes, num_sources, seed).to(graph.device)
-        found[key] = sources, 1 - reached(graph.csr, sources, hops - 1)
-    return found[key]
+        return sources, 1 - reached(graph, sources, hops - 1)
+
+    return graph.remember(("remote_nodes", hops, num_sources, seed), compute)
 
 
-def reached(csr: CSR, sources: Tensor, hops: int) -> Tensor:
+def reached(graph: Graph, sources: Tensor, hops: int) -> Tensor:
     """0/1 matrix ``[n, s]`` of the nodes at most ``hops`` steps from each source."""
-    ones = torch.ones_like(csr.degree)
+    ones = torch.ones_like(graph.degree)
     within = ones.new_zeros(ones.numel(), sources.numel())
     within[sources, torch.arange(sources.numel(), device=sources.device)] = 1
     for _ in range(hops):
-        within = (ops.neighbour_sums(ones, within, ones, csr, self_loops=True) > 0).double()
+        within = (ops.neighbour_sums(ones, within, ones, graph, self_loops=True) > 0).double()
     return within

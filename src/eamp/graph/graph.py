@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import FrozenInstanceError
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import torch
@@ -120,7 +121,9 @@ class Graph:
         self.__setstate__(attributes)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Graph cannot be changed, so {name} cannot be set; make a new one.")
+        raise FrozenInstanceError(
+            f"a Graph cannot be changed, so {name} cannot be set; make a new one."
+        )
 
     # --- The graph as users see it ------------------------------------------------------------
 
@@ -215,15 +218,15 @@ class Graph:
         return zeros.index_add(0, self.batch, values)
 
     def largest(self, values: Tensor) -> Tensor:
-        """Return the largest of non-negative values ``[n]`` over the nodes of every graph.
+        """Return the largest of non-negative values ``[n]`` over all nodes."""
+        return values.amax(0) if values.numel() else values.new_zeros(())
 
-        The shape is that of :meth:`for_nodes`.
-        """
-        if self.batch is None and values.numel():
-            return values.amax(0)
-        batch = torch.zeros_like(values, dtype=torch.long) if self.batch is None else self.batch
+    def largest_by_graph(self, values: Tensor) -> Tensor:
+        """Return the largest of non-negative values ``[n]`` in every graph, ``[num_graphs]``."""
+        if self.batch is None:
+            return self.largest(values).unsqueeze(0)
         zeros = values.new_zeros(self.num_graphs)
-        return self.for_nodes(zeros.scatter_reduce(0, batch, values, "amax"))
+        return zeros.scatter_reduce(0, self.batch, values, "amax")
 
     def for_nodes(self, by_graph: Tensor) -> Tensor:
         """Return one value per graph in a shape that broadcasts with the nodes.

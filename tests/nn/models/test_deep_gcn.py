@@ -15,7 +15,7 @@ X = torch.randn(GRAPH.num_nodes, 5, generator=torch.Generator().manual_seed(0))
 STEP: dict[str, Any] = {
     "weight": {"schedule": "gain", "of": 0.8},
     "temperature": 0.5,
-    "normalization": "sym",
+    "energy": "propagation",
     "scale_free": True,
 }
 

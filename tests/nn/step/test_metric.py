@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import eamp
-from eamp.nn import Gain
+from eamp.nn import EntropyStep, Gain
 from eamp.nn.conv.gcn_conv import GCNConv, gcn_propagate
 from problems import irregular_graph
 
@@ -51,31 +51,33 @@ def test_sym_is_the_gradient_of_its_entropy() -> None:
     entropy = (ratio * torch.exp(-ratio)).sum()
     (gradient,) = torch.autograd.grad(entropy, x)
     torch.testing.assert_close(
-        step(x.detach(), weight=2.0, temperature=0.7, normalization="sym"), 2 * 0.7 * gradient
+        step(x.detach(), weight=2.0, temperature=0.7, energy="propagation"), 2 * 0.7 * gradient
     )
 
 
-@pytest.mark.parametrize("normalization", [None, "sym"])
-def test_scale_free_is_the_gradient_at_the_scaled_embedding(normalization: Any) -> None:
+@pytest.mark.parametrize("energy_kind", ["paper", "propagation"])
+def test_scale_free_is_the_gradient_at_the_scaled_embedding(energy_kind: Any) -> None:
     x = features().requires_grad_()
     scale = x.detach().square().mean().sqrt() * 3**0.25
-    energy = energies(x / scale) if normalization else eamp.dirichlet_energy(x / scale, GRAPH)
+    energy = (
+        energies(x / scale)
+        if energy_kind == "propagation"
+        else eamp.dirichlet_energy(x / scale, GRAPH)
+    )
     ratio = energy / 0.7
     (gradient,) = torch.autograd.grad((ratio * torch.exp(-ratio)).sum(), x)
-    got = step(
-        x.detach(), weight=2.0, temperature=0.7, normalization=normalization, scale_free=True
-    )
+    got = step(x.detach(), weight=2.0, temperature=0.7, energy=energy_kind, scale_free=True)
     torch.testing.assert_close(got, 2 * 0.7 * scale**2 * gradient)
 
 
-@pytest.mark.parametrize("normalization", [None, "sym"])
+@pytest.mark.parametrize("energy_kind", ["paper", "propagation"])
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
-def test_scale_free_steps_grow_with_the_embedding(normalization: Any, factor: float) -> None:
+def test_scale_free_steps_grow_with_the_embedding(energy_kind: Any, factor: float) -> None:
     x = features()
     options = {
         "weight": 1.5,
         "temperature": 0.2,
-        "normalization": normalization,
+        "energy": energy_kind,
         "scale_free": True,
     }
     torch.testing.assert_close(step(factor * x, **options), factor * step(x, **options))
@@ -84,7 +86,11 @@ def test_scale_free_steps_grow_with_the_embedding(normalization: Any, factor: fl
 
 @pytest.mark.parametrize(
     "options",
-    [{"normalization": "sym"}, {"scale_free": True}, {"normalization": "sym", "scale_free": True}],
+    [
+        {"energy": "propagation"},
+        {"scale_free": True},
+        {"energy": "propagation", "scale_free": True},
+    ],
 )
 def test_they_are_differentiated_through(options: dict[str, Any]) -> None:
     layer = eamp.EntropyAware(Nothing(), 1.5, 0.5, placement="input", detach=False, **options)
@@ -94,7 +100,7 @@ def test_they_are_differentiated_through(options: dict[str, Any]) -> None:
 def test_scale_free_energies_are_free_of_the_width() -> None:
     x = features(2)
     wide = x.repeat(1, 50)
-    options = {"weight": Gain(0.8), "temperature": 0.2, "normalization": "sym", "scale_free": True}
+    options = {"weight": Gain(0.8), "temperature": 0.2, "energy": "propagation", "scale_free": True}
     torch.testing.assert_close(step(wide, **options), step(x, **options).repeat(1, 50))
 
 
@@ -105,7 +111,7 @@ def test_graphs_of_a_batch_have_their_own_scale() -> None:
         2 * N,
         batch=torch.arange(2).repeat_interleave(N),
     )
-    options = {"weight": 1.5, "temperature": 0.2, "normalization": "sym", "scale_free": True}
+    options = {"weight": 1.5, "temperature": 0.2, "energy": "propagation", "scale_free": True}
     torch.testing.assert_close(
         step(x, both, **options), torch.cat([step(x[:N], **options), step(x[N:], **options)])
     )
@@ -116,7 +122,7 @@ def test_gain_is_the_share_of_a_propagation_that_the_step_undoes(gain: float) ->
     conv = GCNConv(3, 3, bias=False).double()
     torch.nn.init.eye_(conv.lin.weight)
     layer = eamp.EntropyAware(
-        conv, Gain(gain), temperature=1e12, placement="input", normalization="sym"
+        conv, Gain(gain), temperature=1e12, placement="input", energy="propagation"
     )
     x = features()
     torch.testing.assert_close(layer(x, GRAPH), (1 - gain) * gcn_propagate(x, GRAPH) + gain * x)
@@ -124,11 +130,20 @@ def test_gain_is_the_share_of_a_propagation_that_the_step_undoes(gain: float) ->
 
 def test_isolated_nodes_stay_where_they_are() -> None:
     graph = eamp.Graph(torch.tensor([[0, 1], [1, 0]]), 3)
-    moved = step(torch.tensor([[0.0], [1.0], [5.0]]), graph, normalization="sym", scale_free=True)
+    moved = step(torch.tensor([[0.0], [1.0], [5.0]]), graph, energy="propagation", scale_free=True)
     assert moved[2] == 0
     assert moved[0] != 0
 
 
-def test_another_normalization_is_refused() -> None:
+def test_another_energy_is_refused() -> None:
+    with pytest.raises(ValueError, match="energy must be 'paper' or 'propagation', but is 'rw'"):
+        eamp.EntropyAware(Nothing(), energy="rw")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("old", "new"), [("sym", "propagation"), (None, "paper")])
+def test_the_old_name_of_the_option_goes_on_working(old: str | None, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"is now called energy='{new}'"):
+        layer = eamp.EntropyAware(Nothing(), normalization=old)  # type: ignore[call-arg]
+    assert layer.step == EntropyStep(energy=new)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'sym' or None"):
-        eamp.EntropyAware(Nothing(), normalization="rw")  # type: ignore[arg-type]
+        eamp.EntropyAware(Nothing(), normalization="rw")  # type: ignore[call-arg]

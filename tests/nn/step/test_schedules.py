@@ -14,7 +14,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GraphSAGE
 
 import eamp
-from eamp.functional import energy_of
+from eamp.functional import energy_on
 from eamp.nn import GCN, MODELS, Cap, Feedback, Gain, Ramp, collapse_threshold, number_layers
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.step import threshold
@@ -69,11 +69,8 @@ class Same(torch.nn.Module):
 def state_of(
     x: Tensor, graph: eamp.Graph, temperature: float | Tensor = 1.0, **changes: Any
 ) -> LayerState:
-    energy = energy_of(x, graph.csr)
-    parts = graph.csr, graph.batch, graph.num_graphs
-    return LayerState(
-        Position(1, 1), x, energy, temperature, graph, False, *parts, "exact", False
-    )._replace(**changes)
+    energy = energy_on(x, graph)
+    return LayerState(Position(1, 1), x, energy, temperature, graph)._replace(**changes)
 
 
 def layer_of(weight: Any, **options: Any) -> eamp.EntropyAware:
@@ -131,7 +128,7 @@ def test_wrap_numbers_what_it_wraps_and_a_ramp_without_a_number_is_an_error() ->
     ]
     assert copy.deepcopy(model).convs[3].position == Position(3, 3)
     with pytest.raises(
-        ValueError, match=r"has to know the layer's number .*number_layers\(model\)"
+        ValueError, match=r"needs the number of its layer.*number_layers\(model\)"
     ):
         eamp.EntropyAware(GCNConv(4, 4), Ramp(1, 2))(torch.randn(10, 4), EDGES)
 
@@ -169,7 +166,7 @@ def test_feedback_is_bounded_and_falls_as_its_measure_grows(
 
 def test_feedback_is_halfway_at_its_target_highest_at_collapse_and_lowest_far_above() -> None:
     x = torch.randn(10, 4, dtype=torch.float64)
-    mean = energy_of(x, GRAPH.csr).mean().item()
+    mean = energy_on(x, GRAPH).mean().item()
     schedule = Feedback(1.0, 3.0, target=0.25)
     values = [schedule(state_of(scale * x, GRAPH, 4 * mean)).item() for scale in (1.0, 0.0, 1e3)]
     assert values == pytest.approx([2.0, 3.0, 1.0], abs=1e-6)

@@ -1,5 +1,6 @@
 import gc
 import math
+import weakref
 
 import networkx as nx
 import pytest
@@ -10,7 +11,7 @@ from torch_geometric.data import Batch, Data
 import eamp
 from eamp.nn.conv.gcn_conv import gcn_propagate
 from eamp.nn.step import threshold as unit
-from eamp.nn.step.threshold import _remembered, collapse_threshold, graph_threshold
+from eamp.nn.step.threshold import collapse_threshold, unit_threshold
 from problems import graphs, irregular_graph, undirected
 
 
@@ -37,7 +38,7 @@ def test_closed_form_on_regular_bipartite_graphs(graph: nx.Graph, degree: int, w
 
 def dense_radius(graph: eamp.Graph, weight: float, width: int) -> float:
     identity = torch.eye(graph.num_nodes, dtype=torch.float64)
-    step = eamp.ops.weighted_differences(graph.csr.rsqrt_degree / width**0.5, identity, graph.csr)
+    step = eamp.ops.weighted_differences(graph.rsqrt_degree / width**0.5, identity, graph)
     return float(
         torch.linalg.eigvals((identity + weight * step) @ gcn_propagate(identity, graph))
         .abs()
@@ -88,18 +89,15 @@ def test_an_edge_index_may_leave_nodes_out() -> None:
 def test_it_is_estimated_once_and_forgotten_with_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, calls, estimate = irregular_graph(), [], unit.estimate
     monkeypatch.setattr(unit, "estimate", lambda *given: calls.append(1) or estimate(*given))
-    gc.collect()  # what other tests have left
-    before = len(_remembered)
-    first = graph_threshold(graph.csr, graph.batch, graph.num_graphs)
-    assert graph_threshold(graph.csr, graph.batch, graph.num_graphs) is first
+    first = unit_threshold(graph)
+    assert unit_threshold(graph) is first
     assert len(calls) == 1
-    assert len(_remembered) == before + 1
-    del graph
+    alive = weakref.ref(first)
+    del graph, first
     gc.collect()
-    assert len(_remembered) == before
+    assert alive() is None
 
 
-def test_the_operators_under_compile_pass_opcheck() -> None:
+def test_the_operator_under_compile_passes_opcheck() -> None:
     graph = irregular_graph()
-    torch.library.opcheck(unit._threshold_of_edge_index, (graph.edge_index, 10, False))
-    torch.library.opcheck(unit._threshold_of_csr, (*graph.csr, None, 1))
+    torch.library.opcheck(unit._threshold_of_key, (graph.edge_index, 10, 1, False))

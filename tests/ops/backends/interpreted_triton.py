@@ -19,6 +19,7 @@ from eamp.graph import CSR
 from eamp.ops import reference
 from eamp.ops.backends import load
 from eamp.ops.edge_products import attended_sums
+from eamp.ops.sums import _weighted
 from problems import graphs, irregular_graph, problems, random_graph, undirected
 
 FEW = settings(max_examples=5)
@@ -136,14 +137,15 @@ def test_padding_past_the_last_row_is_never_read() -> None:
 
 
 def test_learned_weights_that_are_not_symmetric() -> None:
-    csr = random_graph(6, 9).csr
+    graph = random_graph(6, 9)
+    csr = graph.csr
     a, x = (
         torch.rand(csr.col.numel(), dtype=torch.float64, requires_grad=True),
         torch.randn(6, 2, dtype=torch.float64, requires_grad=True),
     )
     with eamp.backend("triton"):
-        assert gradcheck(lambda a, x: attended_sums(a, x, csr), (a, x), fast_mode=True)
-        result = attended_sums(a, x, csr)
+        assert gradcheck(lambda a, x: attended_sums(a, x, graph), (a, x), fast_mode=True)
+        result = attended_sums(a, x, graph)
     ones = torch.ones(6, dtype=torch.float64)
     torch.testing.assert_close(
         result, reference.neighbour_sums(ones, x, ones, csr._replace(edge_weight=a.detach()), False)
@@ -216,7 +218,7 @@ def test_the_entropy_step_and_its_energies(dtype: torch.dtype) -> None:
     graph = random_graph(9, 18, weighted=True)
     x = torch.randn(9, 5).to(dtype)
     with eamp.backend("triton"):
-        step, energy = ops.entropy_step(x, graph.csr, 0.8, factor=1.5)
+        step, energy = ops.entropy_step(x, graph, 0.8, factor=1.5)
     assert (step.dtype, energy.dtype) == (dtype, torch.float32 if dtype in HALVES else dtype)
     tolerance = {
         torch.float64: 1e-6,
@@ -236,24 +238,24 @@ def test_the_entropy_step_and_its_energies(dtype: torch.dtype) -> None:
 
 
 def test_operators_are_differentiable_twice() -> None:
-    csr = random_graph(4, 5, weighted=True).csr
+    graph = random_graph(4, 5, weighted=True)
     x, y = (torch.randn(4, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
     q, r = (torch.randn(4, dtype=torch.float64, requires_grad=True) for _ in range(2))
     temperature = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
 
     def weighted(q: Tensor, x: Tensor, r: Tensor, y: Tensor) -> Tensor:
-        return ops.weighted_differences(q, x, csr, r, y)
+        return _weighted(q, x, r, y, *graph.csr, "triton")
 
     def step(x: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-        return ops.entropy_step(x, csr, temperature, factor=1.3)
+        return ops.entropy_step(x, graph, temperature, factor=1.3)
 
     with eamp.backend("triton"):
-        assert gradcheck(lambda x: ops.squared_differences(x, csr), (x,), fast_mode=True)
-        assert gradcheck(lambda x, y: ops.inner_differences(x, y, csr), (x, y), fast_mode=True)
+        assert gradcheck(lambda x: ops.squared_differences(x, graph), (x,), fast_mode=True)
+        assert gradcheck(lambda x, y: ops.inner_differences(x, y, graph), (x, y), fast_mode=True)
         assert gradcheck(
-            lambda x: ops.neighbour_sums(q.detach(), x, r.detach(), csr, True), (x,), fast_mode=True
+            lambda x: ops.neighbour_sums(q.detach(), x, r.detach(), graph, True), (x,), fast_mode=True
         )
-        assert gradcheck(lambda x: ops.channel_squares(x, csr), (x,), fast_mode=True)
+        assert gradcheck(lambda x: ops.channel_squares(x, graph), (x,), fast_mode=True)
         for check_derivative in (
             gradcheck,
             gradgradcheck,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -12,36 +13,16 @@ import pytest
 import torch
 
 import eamp
-from eamp.ops import backends
 from problems import random_graph
 
+HAS_TRITON = importlib.util.find_spec("triton") is not None
 needs_triton = pytest.mark.skipif(
-    not backends._has_triton, reason="Triton is not installed; it comes with eamp[test] on Linux"
+    not HAS_TRITON, reason="Triton is not installed; it comes with eamp[test] on Linux"
 )
 needs_compiler = pytest.mark.skipif(
-    not backends._has_triton or os.environ.get("TRITON_INTERPRET", "0") != "0",
+    not HAS_TRITON or os.environ.get("TRITON_INTERPRET", "0") != "0",
     reason="Triton is not installed, or told to interpret",
 )
-
-
-@pytest.mark.parametrize(
-    ("device", "has_triton", "expected"),
-    [
-        ("cuda", True, "triton"),
-        ("cuda:1", True, "triton"),
-        ("cuda", False, "torch"),
-        ("cpu", True, "numba"),
-        ("mps", True, "torch"),
-        ("meta", True, "torch"),
-    ],
-)
-def test_the_device_chooses_the_backend(
-    device: str, has_triton: bool, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backends, "_has_triton", has_triton)
-    assert backends.choose(torch.device(device)) == expected
-    with eamp.backend("torch"):
-        assert backends.choose(torch.device(device)) == "torch"
 
 
 @needs_triton
@@ -126,28 +107,29 @@ def test_kernels_compile_for_gpus_without_atomics(
 ) -> None:
     from triton.backends.compiler import GPUTarget
 
-    from eamp.ops import triton_gpu, triton_kernels
+    from eamp.ops.backends.triton_gpu import kernels
+    from eamp.ops.backends.triton_gpu.launch import TritonBackend
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     assembly: list[str] = []
     for name in ("inner", "weighted", "neighbours", "channels"):
         monkeypatch.setattr(
-            triton_kernels,
+            kernels,
             name,
-            Compiler(getattr(triton_kernels, name), GPUTarget(*target), assembly),
+            Compiler(getattr(kernels, name), GPUTarget(*target), assembly),
         )
     csr = random_graph(4, 5, weighted=weighted).csr
     csr = csr._replace(rowptr=csr.rowptr.to(index), col=csr.col.to(index))
     x, y = torch.ones(2, 4, features, dtype=dtype)
     q = x[:, 0]
 
-    triton_gpu.squared_differences(x, csr)
-    triton_gpu.inner_differences(x, y, csr)
-    triton_gpu.weighted_differences(q, x, csr)
-    triton_gpu.weighted_differences(q, x, csr, q, y)
-    triton_gpu.neighbour_sums(q, x, q, csr, True)
-    triton_gpu.channel_products(x, x, csr)
-    triton_gpu.channel_differences(y, x, csr)
+    TritonBackend().squared_differences(x, csr)
+    TritonBackend().inner_differences(x, y, csr)
+    TritonBackend().weighted_differences(q, x, csr)
+    TritonBackend().weighted_differences(q, x, csr, q, y)
+    TritonBackend().neighbour_sums(q, x, q, csr, True)
+    TritonBackend().channel_products(x, x, csr)
+    TritonBackend().channel_differences(y, x, csr)
 
     assert len(assembly) == 7
     for code in assembly:

@@ -285,7 +285,7 @@ class Cap(Schedule):
         if self.reach == "temperature":
             rate = rate * (state.energy / state.temperature).clamp(min=1 / RANGE).sqrt()
         if self.per == "graph":
-            rate = state.graph.largest(rate)
+            rate = state.graph.for_nodes(state.graph.largest_by_graph(rate))
         weight = torch.as_tensor(evaluate(self.of, state), dtype=rate.dtype, device=rate.device)
         return weight / (weight.abs() * rate / self.fraction).clamp(min=1)
 
