@@ -55,7 +55,8 @@ def boltzmann(
 
     Example:
         >>> import torch, eamp
-        >>> x, edge_index = torch.tensor([[0.0], [1.0], [3.0]]), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> x = torch.tensor([[0.0], [1.0], [3.0]])
         >>> eamp.boltzmann(x, edge_index, temperature=1.0, normalize=True)
         tensor([0.6646, 0.1871, 0.1483])
     """

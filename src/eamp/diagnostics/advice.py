@@ -84,7 +84,7 @@ def entropy_advice(
     energy, width = table["energy"].iloc[0], table["width"].iloc[finding.layer - 1]
     deep = table["energy"].iloc[-max(len(table) // 4, 2) :]
     for layer in layers:
-        target = layer.options["temperature"]
+        target = layer.step.temperature
         if not isinstance(target, str) and deep.between(target / HELD, target * HELD).all():
             return [
                 f"The entropy step holds the energy at its T = {short(target)}: raise T, say to the first layer's {energy:.2g}."

@@ -1,4 +1,4 @@
-"""The one door: any adjacency becomes a validated, frozen graph, and every graph error is raised here."""
+"""The one door: any adjacency becomes a validated, frozen graph, or raises a clear error."""
 
 from eamp.graph.csr import CSR
 from eamp.graph.edge_index_cache import as_graph, graph_for

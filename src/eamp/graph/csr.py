@@ -16,7 +16,8 @@ class CSR(NamedTuple):
     """The arrays that the kernels read, as a plain tuple that ``torch.compile`` sees through.
 
     Attributes:
-        rowptr: ``[n + 1]``; the neighbours of ``i`` are ``col[rowptr[i]:rowptr[i + 1]]``, ascending.
+        rowptr: ``[n + 1]``; the neighbours of ``i`` are ``col[rowptr[i]:rowptr[i + 1]]``,
+            ascending.
         col: ``[m]``, both directions of every edge.
         reverse: ``[m]``; entry ``reverse[e]`` is the other direction of entry ``e``.
         edge_weight: ``[m]``, or ``None`` if every weight is 1.
@@ -51,7 +52,10 @@ def count_entries(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> CSR |
     index_type = index_type_of(edge_index.size(1) * (2 if symmetrize else 1), num_nodes)
     numpy_type = torch.empty(0, dtype=index_type).numpy().dtype
     lists = neighbour_lists(row, col, num_nodes, symmetrize, numpy_type)
-    return None if lists is None else CSR(*map(torch.from_numpy, lists), None)
+    if lists is None:
+        return None
+    rowptr, neighbours, reverse = map(torch.from_numpy, lists)
+    return CSR(rowptr, neighbours, reverse, None)
 
 
 def index_type_of(entries: int, num_nodes: int) -> torch.dtype:
@@ -142,8 +146,9 @@ def check_range(edge_index: Tensor, num_nodes: int) -> None:
     wrong = wrong.any(0)
     e = int(wrong.nonzero()[0])
     raise GraphError(
-        f"edge_index has {int(wrong.sum())} of {edge_index.size(1)} edges with an index {complaint}; "
-        f"the first is edge {e}, ({int(edge_index[0, e])}, {int(edge_index[1, e])}): {remedy}."
+        f"edge_index has {int(wrong.sum())} of {edge_index.size(1)} edges with an index "
+        f"{complaint}; the first is edge {e}, ({int(edge_index[0, e])}, {int(edge_index[1, e])}): "
+        f"{remedy}."
     )
 
 
@@ -167,3 +172,30 @@ def symmetric_weight(weight: Tensor, reverse: Tensor, row: Tensor, col: Tensor) 
             f"{j} -> {i} weighs {float(opposite[e])}. Graph(..., symmetrize=True) takes their mean."
         )
     return (weight + opposite) / 2
+
+
+def check_batch(batch: Tensor | None, csr: CSR, num_nodes: int) -> int:
+    """Return the number of graphs in a batch, after checking that its vector fits the graph."""
+    if batch is None:
+        return 1
+    if batch.dim() != 1 or batch.numel() != num_nodes or batch.is_floating_point():
+        raise GraphError(
+            f"batch must hold one integer per node, shape [{num_nodes}]; got {list(batch.shape)} "
+            f"of {batch.dtype}."
+        )
+    if batch.numel() == 0:
+        return 0
+    if int(batch.min()) < 0:
+        raise GraphError(
+            f"batch must not be negative; the first such node is {int((batch < 0).nonzero()[0])}."
+        )
+    row = rows_of_entries(csr)
+    across = batch[row] != batch[csr.col.long()]
+    if bool(across.any()):
+        e = int(across.nonzero()[0])
+        i, j = int(row[e]), int(csr.col[e])
+        raise GraphError(
+            f"edge {i} -> {j} joins graphs {int(batch[i])} and {int(batch[j])} of the batch; "
+            "graphs in a batch share no edges."
+        )
+    return int(batch.max()) + 1

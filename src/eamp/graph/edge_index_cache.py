@@ -36,7 +36,8 @@ _cache: WeakIdKeyDictionary = WeakTensorKeyDictionary()
 def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> Graph:
     """Return the :class:`Graph` of ``adjacency``, converted once per tensor and contents.
 
-    Under ``torch.compile`` the conversion of an ``edge_index`` is one operator of the compiled code.
+    Under ``torch.compile`` the conversion of an ``edge_index`` is one operator of the compiled
+    code.
     """
     if isinstance(adjacency, Graph):
         return adjacency

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Self
 
-from eamp.graph.csr import CSR, build_csr, degrees, rows_of_entries
-from eamp.graph.errors import GraphError
+from eamp.graph.csr import CSR, build_csr, check_batch, degrees, rows_of_entries
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -231,7 +230,8 @@ class Graph:
     def for_nodes(self, by_graph: Tensor) -> Tensor:
         """Return one value per graph in a shape that broadcasts with the nodes.
 
-        That is the only one, ``[...]``, of a single graph, and one per node, ``[n, ...]``, of a batch.
+        That is the only one, ``[...]``, of a single graph, and one per node, ``[n, ...]``, of a
+        batch.
         """
         return by_graph[0] if self.batch is None else by_graph[self.batch]
 
@@ -274,30 +274,3 @@ class Graph:
 
 Adjacency: TypeAlias = "Tensor | Graph | Data | Any"
 """Anything that :class:`Graph` can be made of."""
-
-
-def check_batch(batch: Tensor | None, csr: CSR, num_nodes: int) -> int:
-    """Return the number of graphs in a batch, after checking that its vector fits the graph."""
-    if batch is None:
-        return 1
-    if batch.dim() != 1 or batch.numel() != num_nodes or batch.is_floating_point():
-        raise GraphError(
-            f"batch must hold one integer per node, shape [{num_nodes}]; got {list(batch.shape)} "
-            f"of {batch.dtype}."
-        )
-    if batch.numel() == 0:
-        return 0
-    if int(batch.min()) < 0:
-        raise GraphError(
-            f"batch must not be negative; the first such node is {int((batch < 0).nonzero()[0])}."
-        )
-    row = rows_of_entries(csr)
-    across = batch[row] != batch[csr.col.long()]
-    if bool(across.any()):
-        e = int(across.nonzero()[0])
-        i, j = int(row[e]), int(csr.col[e])
-        raise GraphError(
-            f"edge {i} -> {j} joins graphs {int(batch[i])} and {int(batch[j])} of the batch; graphs "
-            "in a batch share no edges."
-        )
-    return int(batch.max()) + 1

@@ -108,7 +108,8 @@ def put_under_rows(start, members, rowptr, place, out):
 def find_opposites(rowptr, col, place, reverse):
     """Find the entry (j, i) of every entry (i, j); return whether each has one.
 
-    Rows are visited in order, so they meet the entries of row j in the order in which they lie there.
+    Rows are visited in order, so they meet the entries of row j in the order in which they lie
+    there.
     """
     for i in range(rowptr.size - 1):
         for e in range(rowptr[i], rowptr[i + 1]):

@@ -68,7 +68,8 @@ def applied(conv: Module, layer: int, layers: int) -> Callable[..., Tensor]:
 
     Example:
         >>> from eamp.nn import GCNConv
-        >>> conv = entropic(GCNConv(8, 8), {"weight": {"schedule": "ramp", "start": 1.0, "end": 2.0}})
+        >>> ramp = {"schedule": "ramp", "start": 1.0, "end": 2.0}
+        >>> conv = entropic(GCNConv(8, 8), {"weight": ramp})
         >>> third = applied(conv, 3, 64)
     """
     return (

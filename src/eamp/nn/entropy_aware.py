@@ -46,7 +46,8 @@ class EntropyAware(Module):
 
     Shapes:
         - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices
-          :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`, and anything else that ``conv`` takes.
+          :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`, and anything else that ``conv``
+          takes.
         - **output:** features :math:`(|\mathcal{V}|, F_{out})`.
 
     BibTeX key for ``eamp cite``: ``nazari2024entropy``.
@@ -117,9 +118,9 @@ class EntropyAware(Module):
         if not isinstance(x, Tensor):
             raise TypeError(
                 f"EntropyAware needs one feature tensor [num_nodes, F], but got a "
-                f"{type(x).__name__} for {type(self.conv).__name__}: the energy compares a node with "
-                "its neighbours, so both must be the same set of nodes. Leave bipartite layers "
-                "unwrapped."
+                f"{type(x).__name__} for {type(self.conv).__name__}: the energy compares a node "
+                "with its neighbours, so both must be the same set of nodes. Leave bipartite "
+                "layers unwrapped."
             )
         adjacency, args, kwargs = self._split_adjacency(args, kwargs)
         out = self.conv(x, *args, **kwargs)
@@ -147,9 +148,8 @@ class EntropyAware(Module):
         step = self.step
         weight = self._constant_weight(at, graph, position)
         if weight is not None:
-            of_propagation, temperature = step.energy == "propagation", step.fixed_temperature()
-            options = (temperature, weight, of_propagation, step.scale_free)
-            return add_fused_step(out, at, graph, *options)
+            options = (weight, step.energy == "propagation", step.scale_free)
+            return add_fused_step(out, at, graph, step.fixed_temperature(), *options)
         metric = metric_of(at, graph, step.energy, step.scale_free)
         at = metric.seen(at)
         temperature = self._temperature(at, graph, metric)
@@ -165,7 +165,7 @@ class EntropyAware(Module):
         )
         if number and metric.outward is None:
             return change.add_(out)  # in place: nobody else holds the change, and memory is costly
-        if number:
+        if number and metric.outward is not None:
             return torch.addcmul(out, change, metric.outward)
         factor = self._weight_of(at, graph, position, temperature, energy, metric)
         if isinstance(factor, Tensor):
@@ -256,6 +256,6 @@ class EntropyAware(Module):
 
 
 def edge_index_position(conv: Module) -> int:
-    """Return which positional argument of ``conv`` is the adjacency: ``edge_index``, or the second."""
+    """Return the place of ``edge_index`` among the arguments of ``conv``, or else 1."""
     names = list(inspect.signature(conv.forward).parameters)
     return names.index("edge_index") if "edge_index" in names else 1

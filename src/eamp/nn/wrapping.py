@@ -36,9 +36,10 @@ def wrap(
 ) -> Module:
     r"""Put an :class:`EntropyAware` around every message-passing layer of ``model``, in place.
 
-    It works on any module: PyG's ``GCN``, ``GAT``, ``PNA``, ``Sequential``, ``DeepGCNLayer``, or your
-    own. Parameters stay the same objects, so an optimizer made before goes on working. Load saved
-    weights before wrapping: in a wrapped model ``convs.0.bias`` is called ``convs.0.conv.bias``.
+    It works on any module: PyG's ``GCN``, ``GAT``, ``PNA``, ``Sequential``, ``DeepGCNLayer``, or
+    your own. Parameters stay the same objects, so an optimizer made before goes on working. Load
+    saved weights before wrapping: in a wrapped model ``convs.0.bias`` is called
+    ``convs.0.conv.bias``.
 
     Layers are numbered in the order they were registered, for schedules over depth such as
     :class:`eamp.nn.Ramp`. Wrapping twice with the same options changes nothing. Wrapping again with
@@ -71,7 +72,9 @@ def wrap(
         )
     """
     if step is not None and options:
-        raise ValueError(f"pass a step, or its options one by one, but not both: {sorted(options)}.")
+        raise ValueError(
+            f"pass a step, or its options one by one, but not both: {sorted(options)}."
+        )
     wanted = EntropyStep.of(with_current_names(options) if step is None else step)
     names_only, types_only = split(only)
     names_skip, types_skip = split(skip)
@@ -104,8 +107,9 @@ def wrap(
     if not wrappers and not any(isinstance(module, EntropyAware) for module in wrapped.modules()):
         found = sorted({type(module).__name__ for module in model.modules()})
         raise ValueError(
-            f"{type(model).__name__} has no layer to wrap among {', '.join(found)}. Message-passing layers are recognised as subclasses of "
-            "torch_geometric.nn.MessagePassing; name any other with only=[...]."
+            f"{type(model).__name__} has no layer to wrap among {', '.join(found)}. "
+            "Message-passing layers are subclasses of torch_geometric.nn.MessagePassing; name any "
+            "other with only=[...]."
         )
     return number_layers(wrapped)
 
@@ -164,7 +168,8 @@ def check_names(model: Module, names: set[str]) -> None:
     }
     if missing := sorted(names - known):
         raise ValueError(
-            f"{type(model).__name__} has no module named {', '.join(missing)}; it has {', '.join(sorted(known - {''}))}."
+            f"{type(model).__name__} has no module named {', '.join(missing)}; it has "
+            f"{', '.join(sorted(known - {''}))}."
         )
 
 

@@ -73,7 +73,7 @@ def check_rows(x: Tensor, rows: Rows, has_kernel: bool) -> None:
     if x.dim() != 2 or x.size(0) != rows.nodes.numel() or not has_kernel:
         raise GraphError(
             f"dropout on a graph that is spread over processes needs an embedding of shape "
-            f"[{rows.nodes.numel()}, F] in float32 or float64, but got {list(x.shape)} of {x.dtype}."
+            f"[{rows.nodes.numel()}, F] in float32 or float64; got {list(x.shape)} of {x.dtype}."
         )
     if sparse and rows.entries is None:
         raise GraphError(
@@ -90,8 +90,8 @@ def _dropout(
     from eamp.ops.backends.numba_cpu.dropout import drop, drop_rows
 
     if start is None or offset is None:
-        return drop(x, seed.item(), p)
-    return drop_rows(x, seed.item(), p, start, offset)
+        return drop(x, int(seed.item()), p)
+    return drop_rows(x, int(seed.item()), p, start, offset)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -1,7 +1,8 @@
-"""Large results on huge pages, where the system offers them, and memory that is given back to it.
+"""Allocate large results on huge pages, and return freed memory to the system.
 
-A fresh tensor of some ten megabytes has no memory yet: every four kilobytes of it are faulted in on first touch, which takes longer
-than filling them. With pages of two megabytes, filling a fresh tensor of 51 MB took 4.7 instead of 17.2 ms.
+A new tensor of some ten megabytes has no memory yet: every four kilobytes of it are faulted in on
+first touch, which takes longer than filling them. With pages of two megabytes, filling a new tensor
+of 51 MB took 4.7 ms instead of 17.2 ms on Linux.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ RESIDENT = Path("/proc/self/statm")
 
 
 def large_empty_like(x: Tensor) -> Tensor:
-    """An uninitialised contiguous tensor like ``x``."""
+    """Return an uninitialised contiguous tensor like ``x``."""
     return on_huge_pages(torch.empty_like(x, memory_format=torch.contiguous_format))
 
 
 def large_empty(size: int, x: Tensor) -> Tensor:
-    """An uninitialised vector of the type of ``x``."""
+    """Return an uninitialised vector of the dtype of ``x``."""
     return on_huge_pages(x.new_empty(size))
 
 
 def on_huge_pages(out: Tensor) -> Tensor:
-    """A fresh tensor, after the system has been asked for large pages if it is large."""
+    """Ask the system for large pages if a new tensor is large, and return it."""
     size = out.numel() * out.element_size()
     if size >= WORTHWHILE and (advise := madvise()) is not None:
         first = -(-out.data_ptr() // HUGE_PAGE) * HUGE_PAGE
@@ -45,7 +46,7 @@ def on_huge_pages(out: Tensor) -> Tensor:
 
 @functools.cache
 def madvise() -> Any:
-    """The system call, on Linux."""
+    """Return the system call ``madvise`` on Linux, else ``None``."""
     if sys.platform != "linux":
         return None
     call = ctypes.CDLL(None).madvise
@@ -54,10 +55,11 @@ def madvise() -> Any:
 
 
 class Heap:
-    """Gives freed memory back to the system whenever this process has grown by more than ``slack`` bytes since the last time.
+    """Returns freed memory to the system when this process has grown by more than ``slack`` bytes.
 
-    glibc keeps tensors of about a megabyte on its heap when they are freed, and hardly finds room for aligned ones among them: a training
-    step that uses 40 MB may come to occupy a gigabyte. Asking back for less at a time would cost more in page faults than it saves.
+    glibc keeps freed tensors of about a megabyte on its heap, and hardly finds room for aligned
+    ones among them: a training step that uses 40 MB may come to occupy a gigabyte. Returning less
+    at a time would cost more in page faults than it saves.
     """
 
     def __init__(self, slack: int = 128 * 2**20) -> None:
@@ -65,20 +67,20 @@ class Heap:
         self.resident = 0 if self.trim is None else resident_bytes()
 
     def give_back(self) -> None:
-        """Where there is enough of it, and the system's allocator can."""
+        """Return freed memory, if this process has grown enough and the allocator can."""
         if self.trim is not None and resident_bytes() > self.resident + self.slack:
             self.trim(0)
             self.resident = resident_bytes()
 
 
 def resident_bytes() -> int:
-    """What this process occupies now, on Linux."""
+    """Return the bytes of memory that this process occupies now, on Linux."""
     return int(RESIDENT.read_text().split()[1]) * mmap.PAGESIZE
 
 
 @functools.cache
 def malloc_trim() -> Any:
-    """The function of glibc, where that is the allocator's library."""
+    """Return ``malloc_trim`` of glibc, or ``None`` with another allocator."""
     return (
         getattr(ctypes.CDLL(None), "malloc_trim", None)
         if sys.platform == "linux" and RESIDENT.exists()

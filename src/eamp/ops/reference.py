@@ -1,10 +1,11 @@
-"""The equations as written, edge by edge: the oracle every backend is tested against.
+"""The equations as written, edge by edge: the oracle that every backend is tested against.
 
-Nothing here is optimised. A loop over nodes and their neighbours follows the paper's sums literally, in
-differentiable torch scalars and vectors, so that autograd through these functions is an oracle too.
+Nothing here is optimised. Loops over nodes and neighbours follow the paper's sums, in
+differentiable torch scalars and vectors, so that autograd through these functions is an oracle,
+too.
 
-The first half is the equations of the theory, the second the sums over edges that every backend provides
-(see the README beside this file for how the first reduce to the second).
+The first half holds the equations of the theory, the second half the sums over edges that every
+backend provides. The README beside this file derives the first from the second.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def neighbours(csr: CSR, i: int) -> Iterator[tuple[int, float]]:
 
 
 def normaliser(x: Tensor, csr: CSR) -> list[float]:
-    """C_i = 1 / sqrt(k_i F), with k_i = Σ_j a_ij; 0 for an isolated node, whose energy is 0 whatever C_i."""
+    """C_i = 1 / sqrt(k_i F) with k_i = Σ_j a_ij, and 0 for an isolated node."""
     degrees = [sum(a for _, a in neighbours(csr, i)) for i in range(x.size(0))]
     return [1.0 / math.sqrt(k * x.size(1)) if k > 0 else 0.0 for k in degrees]
 
@@ -70,8 +71,9 @@ def entropy_gradient(
 ) -> Tensor:
     """∇_{x_i} S = (1/T) Σ_{j∈N_i} a_ij (C_i P̄_i + C_j P̄_j)(x_i − x_j).
 
-    P̄_i = p_i (1 + ln p_i), or p_i (ln p_i + S) when the distribution is normalised (there Σ p = 1 brings in S with
-    the opposite sign of the 1). ``variant="paper"`` has C_i in both places, as the authors' code does.
+    P̄_i = p_i (1 + ln p_i), or p_i (ln p_i + S) when the distribution is normalised: there the
+    derivative of Z puts S in place of the 1. ``variant="paper"`` has C_i in both places, as the
+    authors' code does.
     """
     c = normaliser(x, csr)
     energy = dirichlet_energy(x, csr)
@@ -92,7 +94,8 @@ def hessian_vector(x: Tensor, v: Tensor, csr: CSR, temperature: float) -> Tensor
     """T·(∇²S)v of the unnormalised entropy.
 
     (T·H v)_i = Σ_j a_ij (q_i+q_j)(v_i−v_j) + Σ_j a_ij (q̇_i+q̇_j)(x_i−x_j),
-    q_i = C_i p_i (1 − E_i/T),  q̇_i = −(C_i p_i/T)(2 − E_i/T)·Ė_i,  Ė_i = C_i Σ_j a_ij (x_i−x_j)·(v_i−v_j).
+    q_i = C_i p_i (1 − E_i/T),  q̇_i = −(C_i p_i/T)(2 − E_i/T)·Ė_i,  Ė_i = C_i Σ_j a_ij
+    (x_i−x_j)·(v_i−v_j).
     """
     c = x.new_tensor(normaliser(x, csr))
     energy = dirichlet_energy(x, csr)
@@ -103,7 +106,8 @@ def hessian_vector(x: Tensor, v: Tensor, csr: CSR, temperature: float) -> Tensor
     return weighted_differences(q, v, csr) + weighted_differences(q_dot, x, csr)
 
 
-# --- The sums over edges, as every backend provides them --------------------------------------------------------
+# --- The sums over edges, as every backend provides them
+# --------------------------------------------------------
 
 
 def squared_differences(x: Tensor, csr: CSR) -> Tensor:
@@ -132,7 +136,7 @@ def weighted_differences(
 
 
 def neighbour_sums(left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool) -> Tensor:
-    """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
+    """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j); r_i x_i only with ``self_loops``."""
     out = torch.zeros_like(x)
     for i in range(x.size(0)):
         if self_loops:

@@ -101,7 +101,7 @@ def is_fused(x: Tensor, graph: Graph) -> bool:
     return graph.in_one_piece and _has_fused_step(choose(x.device))
 
 
-@torch.compiler.assume_constant_result
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # torch's
 def _has_fused_step(backend: str) -> bool:
     return load(backend).fused_step is not None
 

@@ -78,7 +78,8 @@ def neighbour_sums(
     if graph.in_one_piece:
         options = (self_loops, share, choose(x.device))
         return _neighbours(left, x, right, mixed_in, bias, *graph.local_csr, *options)
-    # r ⊙ x goes to the halo; rows of the halo are dropped, so neither their l nor their y is needed.
+    # r ⊙ x goes to the halo; rows of the halo are dropped, so neither their l nor their y is
+    # needed.
     scaled = graph.with_halo(right.to(x.dtype).unsqueeze(1) * x)
     ones = torch.ones(scaled.size(0), dtype=left.dtype, device=left.device)
     options = (self_loops, 0.0, choose(x.device))

@@ -47,8 +47,7 @@ def gcn_propagate(
     """
     graph = graph_for(x, edge_index)
     scale = propagation_scale(graph, accumulate_dtype(x))
-    options = {"mixed_in": mixed_in, "share": share, "bias": bias}
-    return neighbour_sums(scale, x, scale, graph, self_loops=True, **options)
+    return neighbour_sums(scale, x, scale, graph, True, mixed_in, share, bias)
 
 
 class GCNConv(MessagePassingLayer):

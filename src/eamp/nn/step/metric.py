@@ -42,12 +42,13 @@ def metric_of(x: Tensor, graph: Graph, energy: Energy, scale_free: bool) -> Metr
     r"""Return the metric in which an embedding is seen.
 
     The energy ``"propagation"`` is the one that graph convolutions lower,
-    :math:`\sum_i E_i = \frac{1}{\sqrt F} \operatorname{tr} \mathbf{X}^\top (I - \hat A) \mathbf{X}`,
-    node by node:
+    :math:`\sum_i E_i = \frac{1}{\sqrt F} \operatorname{tr} X^\top (I - \hat A) X`.
+    Node by node it is
 
     .. math::
         E_i = \frac{1}{2 \sqrt F} \sum_j a_{ij}
-        \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2, \qquad d_i = k_i + 1
+        \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2, \qquad d_i = k_i
+        + 1
 
     With ``scale_free`` it is the energy of :math:`x / (s F^{1/4})`, where :math:`s^2` is the mean
     square of a graph's features. It is the same for an embedding and a multiple of it, and of the
@@ -57,9 +58,9 @@ def metric_of(x: Tensor, graph: Graph, energy: Energy, scale_free: bool) -> Metr
         E_i = \frac{1}{2 F s^2} \sum_j a_{ij}
         \left\lVert \frac{x_i}{\sqrt{d_i}} - \frac{x_j}{\sqrt{d_j}} \right\rVert^2
 
-    is about 1/2 for random features and 0 for smooth ones. The step is still along the gradient of an
-    entropy, in which :math:`s` counts as a constant; it is :math:`s^2 \sqrt F` times the gradient in
-    :math:`x`, so that it scales with the embedding as the layer's output does.
+    is about 1/2 for random features and 0 for smooth ones. The step is still along the gradient of
+    an entropy, in which :math:`s` counts as a constant; it is :math:`s^2 \sqrt F` times the
+    gradient in :math:`x`, so that it scales with the embedding as the layer's output does.
     """
     inward = outward = mobility = unit = None
     if energy == "propagation":

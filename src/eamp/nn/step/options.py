@@ -53,8 +53,8 @@ class EntropyStep:
         symmetrize: let the step see a directed graph as undirected. The layer itself still gets it
             as it is.
         energy: ``"paper"`` compares neighbours as they are. ``"propagation"`` compares
-            :math:`x_i/\sqrt{k_i + 1}`, the energy that graph convolutions lower, in which hubs count
-            no more than other nodes; see :func:`eamp.nn.step.metric.metric_of`.
+            :math:`x_i/\sqrt{k_i + 1}`, the energy that graph convolutions lower, in which hubs
+            count no more than other nodes; see :func:`eamp.nn.step.metric.metric_of`.
         scale_free: measure energies in units of the embedding's mean square. Then :math:`T` means
             the same for features of any size and number, and a shrinking embedding does not pass
             for a smooth one.
@@ -96,7 +96,7 @@ class EntropyStep:
         if isinstance(self.temperature, Tensor):
             raise ValueError(
                 "temperature must be a number, which a saved model and .to() carry along, but is a "
-                "tensor: pass float(temperature), with learn_temperature=True if it shall be learned."
+                "tensor: pass float(temperature), and learn_temperature=True to learn it."
             )
         if self.temperature != "auto":
             if isinstance(self.temperature, str):

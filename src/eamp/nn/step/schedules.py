@@ -1,4 +1,4 @@
-"""The entropy step's weight λ as a function of depth and of the embedding's state: a ramp, a feedback, a unit, a budget, a cap."""
+"""Schedules of the weight λ, over depth and over the state of the embedding."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from eamp.nn.step.layer_state import (
-    LayerState,
-    Position,
-    entropy_level,
-    push,
-)
+from eamp.nn.step.layer_state import LayerState, Position, entropy_level, push
 from eamp.nn.step.metric import Energy, propagation_threshold
 from eamp.nn.step.threshold import layer_threshold
 from eamp.nn.step.weight import (
@@ -30,26 +25,29 @@ from eamp.nn.step.weight import (
 )
 
 Per: TypeAlias = Literal["graph", "node"]
-RANGE = 1e9  # ratios of energies are told apart up to this
+RANGE = 1e9  # ratios of energies are clamped to this, so that logarithms and roots stay finite
 
 
 @dataclass(frozen=True)
 class Ramp(Schedule):
-    r"""λ from ``start`` at the first entropy-aware layer to ``end`` at the last, in even steps or by even factors.
+    r"""λ that goes from ``start`` at the first entropy-aware layer to ``end`` at the last.
 
-    :func:`eamp.wrap` and the models of :mod:`eamp.nn` number their layers; :func:`eamp.nn.number_layers` does for your own. A layer that is
-    applied several times has one number, unless each call says otherwise: ``conv(x, edge_index, position=Position(3, 64))``.
+    :func:`eamp.wrap` and the models of :mod:`eamp.nn` number their layers. Number those of your own
+    model with :func:`eamp.nn.number_layers`. A layer that is applied several times has one number,
+    unless each call passes another: ``conv(x, edge_index, position=Position(3, 64))``.
 
     Args:
-        start: λ of the first layer, and of an only one.
-        end: λ of the last.
-        curve: ``"linear"`` or ``"geometric"``; the latter needs both ends above 0.
+        start: λ of the first layer, and of an only layer.
+        end: λ of the last layer.
+        curve: ``"linear"`` for even steps or ``"geometric"`` for even factors. The latter needs
+            both ends above 0.
 
     Example:
         >>> import eamp
         >>> from torch_geometric.nn import GCN
-        >>> model = eamp.wrap(GCN(16, 64, num_layers=3), weight=Ramp(1.0, 4.0, "geometric"))
-        >>> [Ramp(1.0, 4.0, "geometric").at(conv.position) for conv in model.convs]
+        >>> ramp = Ramp(1.0, 4.0, "geometric")
+        >>> model = eamp.wrap(GCN(16, 64, num_layers=3), weight=ramp)
+        >>> [ramp.at(conv.position) for conv in model.convs]
         [1.0, 2.0, 4.0]
     """
 
@@ -62,20 +60,19 @@ class Ramp(Schedule):
             check_number(self, name)
         check_choice(self, "curve", ("linear", "geometric"))
         if self.curve == "geometric" and min(self.start, self.end) <= 0:
-            raise ValueError(
-                f"a geometric ramp needs start and end above 0, but they are {self.start} and {self.end}."
-            )
+            ends = f"{self.start} and {self.end}"
+            raise ValueError(f"a geometric ramp needs start and end above 0, but they are {ends}.")
 
     def __call__(self, state: LayerState) -> float:
-        """λ of the layer."""
+        """Return λ of the layer."""
         return self.at(state.position)
 
     def ahead(self, position: Position | None, width: int, energy: Energy) -> float:
-        """The same: the embedding does not matter."""
+        """Return λ, which never depends on the embedding."""
         return self.at(position)
 
     def at(self, position: Position | None) -> float:
-        """λ at a position."""
+        """Return λ at a position."""
         if position is None:
             raise ValueError(missing_number(self))
         way = (position.layer - 1) / max(position.layers - 1, 1)
@@ -86,7 +83,7 @@ class Ramp(Schedule):
 
 @dataclass(frozen=True)
 class Feedback(Schedule):
-    r"""λ that rises towards ``highest`` while a layer's energy or entropy lies below its target, and falls towards ``lowest`` above it.
+    r"""λ that is high while a layer's energy or entropy lies below a target, and low above it.
 
     .. math::
         \lambda = \lambda_{low} + \frac{\lambda_{high} - \lambda_{low}}{1 + (m / m^*)^s}
@@ -94,17 +91,20 @@ class Feedback(Schedule):
     It is halfway at the target, smooth, bounded, and falls as :math:`m` grows.
 
     Args:
-        lowest: :math:`\lambda_{low}`; a number or a schedule.
-        highest: :math:`\lambda_{high}`; a number or a schedule.
-        target: :math:`m^*`. For the energy a fraction of the temperature, for the entropy one of the largest value that it can have.
+        lowest: :math:`\lambda_{low}`, a number or a schedule.
+        highest: :math:`\lambda_{high}`, a number or a schedule.
+        target: :math:`m^*`, a fraction of the temperature for the energy, and of the largest
+            possible value for the entropy.
         sharpness: :math:`s \ge 1`.
-        measure: :math:`m`, the mean ``"energy"``, or the ``"entropy"`` per node. The latter is small far above the temperature, too.
-        per: one λ per ``"graph"`` of a batch, or one per ``"node"``, which pushes collapsed nodes alone.
-        detach: treat λ as a constant in the backward pass. ``False`` differentiates it in a learned temperature and, where
-            :class:`eamp.EntropyAware` has ``detach=False``, in the features.
+        measure: :math:`m`, the mean ``"energy"`` or the ``"entropy"`` per node. The entropy is
+            small far above the temperature, too.
+        per: one λ per ``"graph"`` of a batch, or one per ``"node"``, which pushes collapsed nodes
+            alone.
+        detach: treat λ as a constant in the backward pass. ``False`` differentiates it in a learned
+            temperature and, if :class:`eamp.EntropyAware` has ``detach=False``, in the features.
 
     Example:
-        >>> import torch, eamp
+        >>> import eamp
         >>> from torch_geometric.nn import GCNConv
         >>> eamp.EntropyAware(GCNConv(8, 8), weight=Feedback(0.0, 5.0))
         EntropyAware(
@@ -132,42 +132,46 @@ class Feedback(Schedule):
             raise ValueError(f"lowest must not be above highest, but they are {low} and {high}.")
 
     def __call__(self, state: LayerState) -> Tensor:
-        """λ from the present embedding."""
+        """Return λ for the present embedding."""
         seen = state
         if self.detach:
-            temperature = (
-                state.temperature.detach()
-                if isinstance(state.temperature, Tensor)
-                else state.temperature
-            )
+            temperature = state.temperature
+            temperature = temperature.detach() if isinstance(temperature, Tensor) else temperature
             seen = state._replace(energy=state.energy.detach(), temperature=temperature)
-        level = seen.energy / seen.temperature if self.measure == "energy" else entropy_level(seen)
+        by_energy = self.measure == "energy"
+        level = seen.energy / seen.temperature if by_energy else entropy_level(seen)
         if self.per == "graph":
             level = state.graph.mean(level)
         # The sigmoid of a logarithm is the same function, without overflow.
-        share = torch.sigmoid(-self.sharpness * (level / self.target).clamp(1 / RANGE, RANGE).log())
+        ratio = (level / self.target).clamp(1 / RANGE, RANGE)
+        share = torch.sigmoid(-self.sharpness * ratio.log())
         low, high = evaluate(self.lowest, state), evaluate(self.highest, state)
         return low + (high - low) * share
 
 
 @dataclass(frozen=True)
 class Gain(Schedule):
-    r"""λ in units of its threshold, :math:`\lambda = g\, \lambda^*`: the same gain means the same at any width and degree.
+    r"""λ in units of its threshold, :math:`\lambda = g\, \lambda^*`.
 
-    :math:`\lambda^*` (:func:`eamp.nn.collapse_threshold`) is where the step just balances the contraction of a ReLU GCN layer near
-    collapse. It belongs to the graph and the width, is estimated once, and is one per graph of a batch. For a layer with
-    ``energy="propagation"`` it is :math:`\sqrt F / 2`, where the step undoes the propagation alone: with ``placement="input"``, far below
-    the temperature and up to the weights, a layer of gain :math:`g` computes :math:`((1 - g) \hat A + g I) \mathbf{X}`, and *L* of them
-    smooth as much as :math:`(1 - g) L` bare ones.
+    So one gain means the same at any width and degree. :math:`\lambda^*`
+    (:func:`eamp.nn.collapse_threshold`) is where the step just balances the contraction of a ReLU
+    GCN layer near collapse. It is estimated once per graph and width.
+
+    With ``energy="propagation"`` the threshold is :math:`\sqrt F / 2`, where the step undoes the
+    propagation alone. With ``placement="input"``, far below the temperature and up to the weights,
+    a layer of gain :math:`g` then computes :math:`((1 - g) \hat A + g I) \mathbf{X}`, and *L* of
+    them smooth as much as :math:`(1 - g) L` bare ones.
 
     Args:
-        of: :math:`g`; a number or a schedule, such as a ramp of gains.
+        of: :math:`g`, a number or a schedule, such as a ramp of gains.
 
     Example:
-        >>> import torch, eamp
+        >>> import eamp
         >>> from torch_geometric.nn import GCN
-        >>> model = eamp.wrap(GCN(16, 64, num_layers=32), weight=Gain(1.3), temperature=1.0, detach=False)
-        >>> model = eamp.wrap(GCN(16, 64, num_layers=32), weight={"schedule": "gain", "of": {"schedule": "ramp", "start": 1.0, "end": 1.5}})
+        >>> options = {"temperature": 1.0, "detach": False}
+        >>> model = eamp.wrap(GCN(16, 64, num_layers=32), weight=Gain(1.3), **options)
+        >>> ramp = {"schedule": "gain", "of": {"schedule": "ramp", "start": 1.0, "end": 1.5}}
+        >>> model = eamp.wrap(GCN(16, 64, num_layers=32), weight=ramp, **options)
     """
 
     of: Weight
@@ -176,40 +180,38 @@ class Gain(Schedule):
         nest(self, "of")
 
     def ahead(self, position: Position | None, width: int, energy: Energy) -> float | None:
-        """For ``energy="propagation"`` the threshold is a function of the width."""
+        """Return λ for ``energy="propagation"``, whose threshold depends on the width alone."""
         gain = ahead(self.of, position, width, energy)
-        return (
-            gain * propagation_threshold(width)
-            if energy == "propagation" and gain is not None
-            else None
-        )
+        if gain is None or energy != "propagation":
+            return None
+        return gain * propagation_threshold(width)
 
     def __call__(self, state: LayerState) -> float | Tensor:
-        """Gain times threshold."""
+        """Return the gain times the threshold."""
+        width = state.x.size(1)
         if state.energy_kind == "propagation":
-            return evaluate(self.of, state) * propagation_threshold(state.x.size(1))
-        unit = layer_threshold(state.x.size(1), state.graph, state.symmetrize)
-        unit = unit.to(state.energy.dtype)
+            return evaluate(self.of, state) * propagation_threshold(width)
+        unit = layer_threshold(width, state.graph, state.symmetrize).to(state.energy.dtype)
         return evaluate(self.of, state) * state.graph.for_nodes(unit)
 
 
 @dataclass(frozen=True)
 class Hops(Schedule):
-    r"""λ with which all *L* entropy-aware layers together smooth as much as ``of`` bare ones do: the gain
-    :math:`g = 1 - \texttt{of} / L` (see :class:`Gain`), and 0 in a network of fewer layers.
+    r"""λ with which all *L* entropy-aware layers together smooth as much as ``of`` bare ones.
 
-    So the number of layers no longer says how far a node sees, and the same setting serves at any depth. That is exact for
-    ``energy="propagation"``, ``placement="input"``, weights that leave the embedding as it is, and energies far below the temperature.
-    Layers know their number as for :class:`Ramp`.
+    That is the gain :math:`g = 1 - \texttt{of} / L` (see :class:`Gain`), and 0 in a network of
+    fewer layers. So the number of layers no longer decides how far a node sees, and one setting
+    serves at any depth. It is exact for ``energy="propagation"``, ``placement="input"``, weights
+    that leave the embedding as it is, and energies far below the temperature. Layers know their
+    number as for :class:`Ramp`.
 
     Args:
         of: number of bare layers, above 0.
 
     Example:
-        >>> import torch, eamp
-        >>> from eamp.nn import DeepGCN
-        >>> entropy = {"weight": {"schedule": "hops", "of": 6}, "temperature": 100.0, "energy": "propagation", "scale_free": True}
-        >>> plain = {"weights": "identity", "initial_residual": 0.0, "entropy": entropy}
+        >>> from eamp.nn import DeepGCN, EntropyStep
+        >>> step = EntropyStep(Hops(6), 100.0, placement="input", energy="propagation")
+        >>> plain = {"weights": "identity", "initial_residual": 0.0, "entropy": step}
         >>> model = DeepGCN(16, 64, 7, num_layers=64, **plain)
         >>> model = DeepGCN(16, 64, 7, num_layers=1000, **plain, shared=True, checkpoint=True)
     """
@@ -220,15 +222,15 @@ class Hops(Schedule):
         check_number(self, "of", above=0)
 
     def __call__(self, state: LayerState) -> float | Tensor:
-        """The gain of the layer, in units of the threshold."""
+        """Return λ of the layer's gain."""
         return self.gain(state.position)(state)
 
     def ahead(self, position: Position | None, width: int, energy: Energy) -> float | None:
-        """As for the gain."""
+        """Return λ of the layer's gain, if it does not depend on the embedding."""
         return self.gain(position).ahead(position, width, energy)
 
     def gain(self, position: Position | None) -> Gain:
-        """The gain at a position."""
+        """Return the gain at a position."""
         if position is None:
             raise ValueError(missing_number(self))
         return Gain(max(0.0, 1 - self.of / position.layers))
@@ -236,35 +238,42 @@ class Hops(Schedule):
 
 @dataclass(frozen=True)
 class Cap(Schedule):
-    r"""λ, but no more than a bounded move of every node allows.
+    r"""λ, limited so that the step moves no node further than a bound.
 
-    The step moves node :math:`i` by :math:`\lambda \sum_j w_{ij} (x_i - x_j)` with :math:`w_{ij} = a_{ij}(q_i + q_j)`. With
-    :math:`b_i = k_i |q_i| + \sum_j a_{ij} |q_j| \ge \sum_j |w_{ij}|` that is no further than :math:`\lambda b_i` times the distance to its
-    farthest neighbour, which without edge weights is at most :math:`\sqrt{2 E_i / C_i}`.
+    The step moves node :math:`i` by :math:`\lambda \sum_j w_{ij} (x_i - x_j)` with
+    :math:`w_{ij} = a_{ij}(q_i + q_j)`. With
+    :math:`b_i = k_i |q_i| + \sum_j a_{ij} |q_j| \ge \sum_j |w_{ij}|` that is no further than
+    :math:`\lambda b_i` times the distance to its farthest neighbour, which without edge weights is
+    at most :math:`\sqrt{2 E_i / C_i}`.
 
     .. math::
         \texttt{"neighbours"}: \quad \lambda_i \le f / b_i \qquad\qquad
         \texttt{"temperature"}: \quad \lambda_i \le f / b_i \cdot \sqrt{T / E_i}
 
-    - ``"neighbours"`` is the stability bound of the explicit step: a node moves by at most :math:`f` times the distance to its farthest
-      neighbour. With :math:`f \le 1`, neighbours that attract it (:math:`w_{ij} < 0`) keep it in their convex hull, and as neighbours
-      repel each other only if one of them has :math:`E < T`, no step adds more than :math:`f \sqrt{2T}\,(k_{max} F)^{1/4}` to
-      :math:`\max_i \lVert x_i \rVert` (without ``normalize``). But it also forbids what holds an energy up: near collapse on a
-      :math:`k`-regular bipartite graph it leaves a gain of :math:`2f\frac{k-1}{k+3}` at most, .86 at degree 4 and :math:`f = 1`.
-    - ``"temperature"`` leaves the step free near collapse: a node moves by at most :math:`f \sqrt{2T}\,(k_i F)^{1/4}`, :math:`f` times
-      the distance at which a single neighbour makes :math:`E_i = T`. That holds for every :math:`f`.
+    - ``"neighbours"`` is the stability bound of the explicit step: a node moves by at most
+      :math:`f` times the distance to its farthest neighbour. With :math:`f \le 1`, neighbours that
+      attract it keep it in their convex hull. Neighbours repel each other only if one of them has
+      :math:`E < T`, so no step adds more than :math:`f \sqrt{2T}\,(k_{max} F)^{1/4}` to
+      :math:`\max_i \lVert x_i \rVert` (without ``normalize``). But the bound also forbids what
+      holds an energy up: near collapse on a :math:`k`-regular bipartite graph it leaves a gain of
+      at most :math:`2f\frac{k-1}{k+3}`, .86 at degree 4 and :math:`f = 1`.
+    - ``"temperature"`` leaves the step free near collapse: a node moves by at most
+      :math:`f \sqrt{2T}\,(k_i F)^{1/4}`, which is :math:`f` times the distance at which a single
+      neighbour makes :math:`E_i = T`. That holds for every :math:`f`.
 
     Args:
-        of: λ; a number or a schedule.
+        of: λ, a number or a schedule.
         fraction: :math:`f > 0`.
-        reach: ``"temperature"`` or ``"neighbours"``, what the move is a fraction of.
-        per: limit every ``"node"`` on its own, or all of a ``"graph"`` by its tightest node, which keeps the direction of the gradient.
+        reach: the distance that ``fraction`` refers to, ``"temperature"`` or ``"neighbours"``.
+        per: limit every ``"node"`` on its own, or all of a ``"graph"`` by its tightest node, which
+            keeps the direction of the gradient.
 
     Example:
         >>> import torch, eamp
         >>> from torch_geometric.nn import GCNConv
-        >>> layer = eamp.EntropyAware(GCNConv(8, 8), weight=Cap(Gain(1e6), fraction=0.5), temperature=1.0)
-        >>> bool(layer(torch.randn(3, 8), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).isfinite().all())
+        >>> layer = eamp.EntropyAware(GCNConv(8, 8), Cap(Gain(1e6), 0.5), temperature=1.0)
+        >>> out = layer(torch.randn(3, 8), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+        >>> bool(out.isfinite().all())
         True
     """
 
@@ -280,7 +289,7 @@ class Cap(Schedule):
         check_choice(self, "per", get_args(Per))
 
     def __call__(self, state: LayerState) -> Tensor:
-        """λ / max(1, |λ| b / f): divided by nothing small, so that its derivative is finite."""
+        """Return λ / max(1, |λ| b / f), which divides by nothing small."""
         rate = push(state)
         if self.reach == "temperature":
             rate = rate * (state.energy / state.temperature).clamp(min=1 / RANGE).sqrt()

@@ -93,9 +93,9 @@ def nest(schedule: Schedule, *names: str) -> None:
         inner = as_weight(getattr(schedule, name))
         if isinstance(inner, Module):
             raise ValueError(
-                f"{type(schedule).__name__}'s {name} must be a number, a schedule or a function without "
-                f"parameters, but is a {type(inner).__name__}: only a module that is itself the "
-                "weight can be trained."
+                f"{type(schedule).__name__}'s {name} must be a number, a schedule or a function "
+                f"without parameters, but is a {type(inner).__name__}: only a module that is "
+                "itself the weight can be trained."
             )
         object.__setattr__(schedule, name, inner)
 
@@ -119,8 +119,8 @@ def ahead(weight: Weight, position: Position | None, width: int, energy: Energy)
 def missing_number(schedule: Schedule) -> str:
     """Return the error text for a layer without a number."""
     return (
-        f"{schedule!r} needs the number of its layer, and the layer has none: eamp.wrap and the models "
-        "of eamp.nn number their layers; call eamp.nn.number_layers(model) for your own model."
+        f"{schedule!r} needs the number of its layer, and the layer has none: eamp.wrap and the "
+        "models of eamp.nn number their layers; call eamp.nn.number_layers(model) for your own."
     )
 
 

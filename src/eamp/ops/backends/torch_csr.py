@@ -74,7 +74,7 @@ class TorchBackend(Backend):
     def weighted_differences(
         self, q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
     ) -> Tensor:
-        """W = (q⊙k + Aq)⊙X − q⊙(AX) − A(q⊙X), from one product A[X, q⊙X, q, 1]; plus W(r, y) where they are given."""
+        """W = (q⊙k + Aq)⊙X − q⊙(AX) − A(q⊙X), from one product A[X, q⊙X, q, 1]; plus W(r, y)."""
         z, w = centred(x), q.double().unsqueeze(1)
         f = x.size(1)
         az, awz, aw, degree = (
@@ -92,14 +92,14 @@ class TorchBackend(Backend):
         return (left.double().unsqueeze(1) * (total + scaled if self_loops else total)).to(x.dtype)
 
     def channel_products(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
-        """B = k⊙X⊙Y + A(X⊙Y) − X⊙(AY) − Y⊙(AX), from one product A[X, Y, X⊙Y, 1]; squares are never negative."""
+        """B = k⊙X⊙Y + A(X⊙Y) − X⊙(AY) − Y⊙(AX), from one product A[X, Y, X⊙Y, 1]."""
         u, v = centred(x), centred(y)
         f = x.size(1)
         ones = torch.ones_like(u[:, :1])
         au, av, auv, degree = (adjacency(csr, x.device) @ torch.cat([u, v, u * v, ones], 1)).split(
             [f, f, f, 1], 1
         )
-        out = degree * u * v + auv - u * av - v * au
+        out = degree * u * v + auv - u * av - v * au  # squares are never negative
         return (out.clamp(min=0) if x is y else out).to(x.dtype)
 
     def channel_differences(self, g: Tensor, x: Tensor, csr: CSR) -> Tensor:

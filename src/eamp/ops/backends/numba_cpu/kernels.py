@@ -202,8 +202,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
     def weighted(block):
         """Set out_i = Σ_j a_ij ((q_i + q_j)(x_i − x_j) + (r_i + r_j)(y_i − y_j)).
 
-        The second summand is there if y is given. If base is given, the result is base_i + u_i out_i,
-        with u in unit, or 1.
+        The second summand is there if y is given. If base is given, the result is base_i + u_i
+        out_i, with u in unit, or 1.
         """
         slots = carray(block, SLOTS, np.int64)
         parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
@@ -302,14 +302,5 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                         out[i, f] += a * (x[i, f] - x[j, f]) * (y[i, f] + sign * y[j, f])
             part = draw_ticket(block)
 
-    return {
-        "squared": squared,
-        "inner": inner,
-        "row_sums": row_sums,
-        "drive": drive,
-        "enter": enter,
-        "drive_backward": drive_backward,
-        "weighted": weighted,
-        "neighbours": neighbours,
-        "channel_products": channel_products,
-    }
+    per_row = (row_sums, drive, drive_backward, enter, weighted, neighbours, channel_products)
+    return {task.__name__: task for task in (squared, inner, *per_row)}

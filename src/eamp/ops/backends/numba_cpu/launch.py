@@ -22,6 +22,9 @@ def launch(
     names: tuple[str, ...],
     csr: CSR,
     x: Tensor,
+    flag: bool = False,
+    factor: float = 1.0,
+    temperature: float = 1.0,
     *,
     y: Tensor | None = None,
     q: Tensor | None = None,
@@ -34,9 +37,6 @@ def launch(
     base: Tensor | None = None,
     unit: Tensor | None = None,
     bias: Tensor | None = None,
-    flag: bool = False,
-    temperature: float = 1.0,
-    factor: float = 1.0,
 ) -> None:
     """Run tasks one after the other on the same operands.
 
@@ -108,8 +108,8 @@ class NumbaBackend(Backend):
     ) -> Tensor:
         """(1 − share) N(l, x, r) + share · mixed_in + bias, in one pass."""
         out = large_empty_like(x)
-        operands = {"y": mixed_in, "q": left, "r": right, "out": out, "bias": bias}
-        launch(("neighbours",), csr, x, **operands, flag=self_loops, factor=share)
+        task, options = ("neighbours",), (self_loops, share)
+        launch(task, csr, x, *options, y=mixed_in, q=left, r=right, out=out, bias=bias)
         return out
 
     def channel_products(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
@@ -140,18 +140,11 @@ class NumbaStep:
     ) -> tuple[Tensor, Tensor]:
         """Return γT∇S and E; with ``base``, that plus the step times ``outward`` instead."""
         out, energy, q = large_empty_like(x), large_empty(x.size(0), x), large_empty(x.size(0), x)
-        operands = {"q": q, "per_node": energy, "scale": c, "out": out}
-        launch(
-            ("squared", "drive", "weighted"),
-            csr,
-            x,
-            **operands,
-            per_edge=large_empty(csr.col.numel(), x),
-            base=base,
-            unit=outward,
-            temperature=temperature,
-            factor=factor,
-        )
+        operands: dict[str, Tensor | None]
+        operands = {"q": q, "per_node": energy, "scale": c, "out": out, "base": base}
+        operands |= {"unit": outward, "per_edge": large_empty(csr.col.numel(), x)}
+        tasks = ("squared", "drive", "weighted")
+        launch(tasks, csr, x, False, factor, temperature, **operands)
         return out, energy
 
     def backward(
@@ -168,17 +161,10 @@ class NumbaStep:
         """Return the derivatives of :meth:`forward` in x and in T."""
         out, q, r = large_empty_like(x), large_empty_like(energy), large_empty_like(energy)
         per_node = grad_energy.clone(memory_format=torch.contiguous_format)
+        operands: dict[str, Tensor | None]
         operands = {"q": q, "r": r, "per_node": per_node, "scale": c, "energy": energy}
-        launch(
-            ("inner", "drive_backward"),
-            csr,
-            x,
-            **operands,
-            y=grad_step,
-            per_edge=large_empty(csr.col.numel(), x),
-            temperature=temperature,
-            factor=factor,
-        )
+        operands |= {"y": grad_step, "per_edge": large_empty(csr.col.numel(), x)}
+        launch(("inner", "drive_backward"), csr, x, False, factor, temperature, **operands)
         launch(("weighted",), csr, grad_step, y=x, q=q, r=r, out=out)
         return out, per_node.sum()
 

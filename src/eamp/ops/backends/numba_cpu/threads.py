@@ -60,7 +60,7 @@ def run(task: Any, block: Any) -> None:
 
 @functools.cache
 def _openmp() -> Any:
-    """Return ``GOMP_parallel`` of torch's OpenMP runtime; GNU's and LLVM's both have it on Linux."""
+    """Return ``GOMP_parallel`` of torch's OpenMP runtime; GNU's and LLVM's have it on Linux."""
     library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     try:
         entry = ctypes.CDLL(

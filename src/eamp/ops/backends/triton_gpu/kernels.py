@@ -1,11 +1,13 @@
-"""The GPU kernels, in Triton: one program for each row of a CSR graph and each block of its features.
+"""The GPU kernels in Triton: one program for each row of a graph and each block of features.
 
-A program goes over the edges of its row with a tile of ``EDGES × FEATURES`` numbers, adds up in every place of the tile by itself, and adds
-the places together at the end. So nothing is written by two programs, no atomic addition is needed, and the same sum comes out each time.
-Differences are taken before anything is summed, in the type of the output, whatever the types of the operands.
+A program goes over the edges of its row with a tile of ``EDGES × FEATURES`` numbers, adds up in
+every place of the tile by itself, and adds the places together at the end. So nothing is written by
+two programs, no atomic addition is needed, and the same sum comes out each time. Differences are
+taken before anything is summed, in the type of the output, whatever the types of the operands.
 
-An operand that is not given is ``None``, which Triton knows when it compiles. Numbers of rows and edges are 64 bits wide here: a row's
-number times the features, or an edge's plus a tile, may be past what the graph's own type of indices can hold.
+An operand that is not given is ``None``, which Triton knows when it compiles. Numbers of rows and
+edges are 64 bits wide here: a row's number times the features, or an edge's plus a tile, may be
+past what the graph's own type of indices can hold.
 """
 
 from __future__ import annotations
@@ -16,26 +18,26 @@ import triton.language as tl
 
 @triton.jit
 def features_here(features, FEATURES: tl.constexpr):
-    """The block of features of this program, ``[1, FEATURES]``, and which of them there are."""
+    """Return the features of this program, ``[1, FEATURES]``, and a mask of those that exist."""
     f = (tl.program_id(1) * FEATURES + tl.arange(0, FEATURES))[None, :]
     return f, f < features
 
 
 @triton.jit
 def row_bounds(rowptr, i):
-    """Where the edges of row i begin and end."""
+    """Return where the edges of row i begin and end."""
     return tl.load(rowptr + i).to(tl.int64), tl.load(rowptr + i + 1).to(tl.int64)
 
 
 @triton.jit
 def read(x, place, mask, real: tl.constexpr):
-    """X at some places, and 0 where the mask forbids to look."""
+    """Return x at some places, and 0 where the mask is false."""
     return tl.load(x + place, mask=mask, other=0.0).to(real)
 
 
 @triton.jit
 def edges_from(first, end, col, weight, real: tl.constexpr, EDGES: tl.constexpr):
-    """A tile's edges, each ``[EDGES, 1]``: which of them there are, their other ends and their weights."""
+    """Return mask, other ends and weights of a tile's edges, each ``[EDGES, 1]``."""
     e = (first + tl.arange(0, EDGES))[:, None]
     there = e < end
     j = tl.load(col + e, mask=there, other=0).to(tl.int64)
@@ -45,7 +47,7 @@ def edges_from(first, end, col, weight, real: tl.constexpr, EDGES: tl.constexpr)
 
 @triton.jit
 def inner(rowptr, col, weight, x, y, out, features, EDGES: tl.constexpr, FEATURES: tl.constexpr):
-    """out_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j), with y = x where there is none; one program goes over all features"""
+    """Set out_i = Σ_j a_ij (x_i − x_j)·(y_i − y_j), with y = x if it is not given."""
     real: tl.constexpr = out.dtype.element_ty
     i = tl.program_id(0).to(tl.int64)
     begin, end = row_bounds(rowptr, i)
@@ -69,7 +71,7 @@ def inner(rowptr, col, weight, x, y, out, features, EDGES: tl.constexpr, FEATURE
 def weighted(
     rowptr, col, weight, q, x, r, y, out, features, EDGES: tl.constexpr, FEATURES: tl.constexpr
 ):
-    """out_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), and the same of r and y in one pass where there are any"""
+    """Set out_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus the same of r and y if given."""
     real: tl.constexpr = out.dtype.element_ty
     i = tl.program_id(0).to(tl.int64)
     f, inside = features_here(features, FEATURES)
@@ -102,7 +104,7 @@ def neighbours(
     EDGES: tl.constexpr,
     FEATURES: tl.constexpr,
 ):
-    """out_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with SELF_LOOPS"""
+    """Set out_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), r_i x_i only with SELF_LOOPS."""
     real: tl.constexpr = out.dtype.element_ty
     i = tl.program_id(0).to(tl.int64)
     f, inside = features_here(features, FEATURES)
@@ -133,7 +135,7 @@ def channels(
     EDGES: tl.constexpr,
     FEATURES: tl.constexpr,
 ):
-    """out_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i − y_j), or ⊙ (y_i + y_j) with ADD; y = x where there is none"""
+    """Set out_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i ± y_j), plus with ADD, y = x if not given."""
     real: tl.constexpr = out.dtype.element_ty
     i = tl.program_id(0).to(tl.int64)
     f, inside = features_here(features, FEATURES)

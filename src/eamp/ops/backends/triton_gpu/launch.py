@@ -1,4 +1,4 @@
-"""The GPU backend: the kernels of :mod:`eamp.ops.backends.triton_gpu.kernels` on torch's tensors.."""
+"""The GPU backend: the Triton kernels on torch's tensors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from eamp.ops.backends import Backend
 from eamp.ops.backends.triton_gpu import kernels
 from eamp.ops.precision import accumulate_dtype
 
-LARGEST_TILE = 256  # edges × features that a program has in hand at a time
+# The sizes of tiles are guesses: the kernels have never run on a GPU.
+LARGEST_TILE = 256  # edges × features that a program holds at a time
 MOST_FEATURES, MOST_EDGES = 128, 32
 
 
 def tile(features: int) -> tuple[int, int]:
-    """Edges and features of a tile, powers of two as Triton wants them: the fewer features, the more edges at a time."""
+    """Return edges and features of a tile, powers of two: fewer features, more edges."""
     wide = min(next_power_of_2(max(features, 1)), MOST_FEATURES)
     return min(LARGEST_TILE // wide, MOST_EDGES), wide
 
@@ -26,12 +27,12 @@ def tile(features: int) -> tuple[int, int]:
 def launch(
     kernel: Any, csr: CSR, out: Tensor, x: Tensor, *operands: Tensor | None, **flags: bool
 ) -> Tensor:
-    """Fill ``out``, a row for each row of the graph, from operands in the kernel's own order; ``x`` is among them."""
-    if (
-        isinstance(kernel, JITFunction) and x.device.type == "cpu"
-    ):  # Triton's interpreter, which does run here, has kernels of another type
+    """Fill ``out``, one row per node, from operands in the order of the kernel."""
+    # Triton's interpreter runs on the CPU; its kernels have another type.
+    if isinstance(kernel, JITFunction) and x.device.type == "cpu":
         raise ValueError(
-            "the backend 'triton' needs tensors on a GPU, but these are on the CPU; use the backend 'numba' there."
+            "the backend 'triton' needs tensors on a GPU, but these are on the CPU; use the "
+            "backend 'numba' there."
         )
     if out.numel() == 0:
         return out
@@ -42,14 +43,13 @@ def launch(
         None if operand is None else operand.contiguous()
         for operand in (csr.rowptr, csr.col, csr.edge_weight, *operands)
     )
-    with torch.cuda.device_of(
-        x
-    ):  # Triton launches on the current device, which need not be that of x
+    with torch.cuda.device_of(x):  # Triton launches on the current device, which may be another
         kernel[grid](*given, out, features, **flags, EDGES=edges, FEATURES=wide, num_warps=1)
     return out
 
 
 def empty(*shape: int, like: Tensor) -> Tensor:
+    """Return an uninitialised tensor in the dtype of sums."""
     return like.new_empty(shape, dtype=accumulate_dtype(like))
 
 
@@ -67,13 +67,13 @@ class TritonBackend(Backend):
     def weighted_differences(
         self, q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
     ) -> Tensor:
-        """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) in the same pass where they are given."""
+        """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y)."""
         return launch(kernels.weighted, csr, empty(*x.shape, like=x), x, q, x, r, y)
 
     def neighbour_sums(
         self, left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool
     ) -> Tensor:
-        """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j), the first summand only with ``self_loops``."""
+        """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j)."""
         return launch(
             kernels.neighbours,
             csr,
