@@ -8,7 +8,7 @@ import torch
 from torch_geometric.nn import GCN
 
 import eamp
-from diagnostics.stacks import Apply, Stack, features, grid, scale
+from diagnostics.faulty_models import Apply, Stack, features, grid, scale
 from eamp.diagnostics.charts import depth_charts
 
 

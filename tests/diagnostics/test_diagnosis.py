@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN, SAGEConv
 
 import eamp
-from diagnostics.stacks import Apply, Stack, average, features, grid, rotate, scale
+from diagnostics.faulty_models import Apply, Stack, average, features, grid, rotate, scale
 from eamp.diagnostics import report
 from eamp.diagnostics.advice import needed_weight, step_gain
 from eamp.diagnostics.verdict import Finding

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import eamp
-from diagnostics.stacks import features, grid
+from diagnostics.faulty_models import features, grid
 from eamp.diagnostics.measures import choose
 
 

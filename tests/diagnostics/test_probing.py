@@ -16,7 +16,7 @@ from torch_geometric.nn import GAE, GAT, GCN, DeepGCNLayer, GCNConv, PairNorm, S
 from torch_geometric.nn import Sequential as PygSequential
 
 import eamp
-from diagnostics.stacks import Apply, Stack, features, grid, rotate, scale
+from diagnostics.faulty_models import Apply, Stack, features, grid, rotate, scale
 from eamp.diagnostics import mean_energy, relative_energy
 
 

@@ -7,7 +7,7 @@ import torch
 from torch_geometric.nn import GCN
 
 import eamp
-from diagnostics.stacks import features, grid
+from diagnostics.faulty_models import features, grid
 from eamp.diagnostics.rendering import heights, logarithmic, short, sparkline, text_summary
 
 

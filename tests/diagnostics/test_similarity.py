@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import eamp
-from diagnostics.stacks import features, grid
+from diagnostics.faulty_models import features, grid
 from eamp.diagnostics import group_distance_ratio, mad, mad_gap
 from eamp.diagnostics.similarity import reached, remote_nodes
 from problems import problems, undirected

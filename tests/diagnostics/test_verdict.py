@@ -14,7 +14,7 @@ from torch.nn import Module
 from torch_geometric.nn import GCN, GraphSAGE
 
 import eamp
-from diagnostics.stacks import (
+from diagnostics.faulty_models import (
     Apply,
     Stack,
     average,

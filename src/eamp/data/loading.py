@@ -15,7 +15,7 @@ from torch_geometric.utils import coalesce, to_undirected
 
 from eamp.data import cache
 from eamp.data.digests import ARRAYS, DataError, DataWarning, RefusedError, digest_of
-from eamp.data.own_graphs import from_npz
+from eamp.data.npz_graphs import from_npz
 from eamp.data.planetoid import SIZES
 from eamp.data.pyg_datasets import from_pyg
 from eamp.data.sources import fetch

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from eamp.data.cache import cache_folder
 from eamp.data.digests import DataError
-from eamp.data.own_graphs import graph_of
+from eamp.data.npz_graphs import graph_of
 from eamp.data.splits import MASKS
 
 

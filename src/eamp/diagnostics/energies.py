@@ -81,7 +81,7 @@ def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
     they are opposite.
 
     *Tells* smoothing from shrinking: it does not change when the embedding is multiplied by a number, so if it falls, nodes
-    became alike. *Cannot tell* how large the embedding is (see :func:`~eamp.diagnostics.spectrum.norm`), nor see collapse onto rows that
+    became alike. *Cannot tell* how large the embedding is (see :func:`~eamp.diagnostics.matrix_measures.norm`), nor see collapse onto rows that
     are parallel but of different length: a graph convolution leaves lengths proportional to :math:`\sqrt{1 + k_i}`,
     which :func:`rayleigh_quotient` calls 0, and a single direction is what the effective rank is for. NaN for an embedding of zeros.
 

@@ -17,8 +17,8 @@ from eamp.diagnostics.energies import (
     relative_energy,
     rusch_energy,
 )
+from eamp.diagnostics.matrix_measures import dead_units, effective_rank, norm, numerical_rank
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
-from eamp.diagnostics.spectrum import dead_units, effective_rank, norm, numerical_rank
 from eamp.functional import entropy
 from eamp.graph import Graph
 from eamp.ops.part import PartCSR, not_for_parts

@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
+from eamp.diagnostics.matrix_measures import dead_units
 from eamp.diagnostics.measures import Choice, choose
 from eamp.diagnostics.rendering import html_summary, text_summary
-from eamp.diagnostics.spectrum import dead_units
 from eamp.diagnostics.watched_layers import (
     adjacency_of_call,
     type_name,

@@ -7,7 +7,7 @@ import torch
 
 from eamp.data import load
 from eamp.data.digests import DataError
-from eamp.data.own_graphs import from_npz
+from eamp.data.npz_graphs import from_npz
 
 NODES = 6
 
