@@ -1,157 +1,159 @@
-"""Your own graph: an ``.npz`` of plain arrays, checked before it is used."""
+"""Your own graph: an ``.npz`` file of plain arrays, checked before it is used."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
 
-from eamp.data.digests import DataError
-from eamp.data.splits import MASKS
+from eamp.data.cache import StrPath
+from eamp.data.errors import DataError
+from eamp.data.splits import MASKS, Array
 
-NEEDED = ("edge_index", "x", "y")
+REQUIRED = ("edge_index", "x", "y")
 OPTIONAL = ("edge_weight", *MASKS)
+SAVE = "numpy.savez(path, edge_index=..., x=..., y=...)"
 
 
-def from_npz(path: str | os.PathLike[str]) -> Data:
-    """The graph in an ``.npz`` file.
+def from_npz(path: StrPath) -> Data:
+    """Return the graph in an ``.npz`` file.
 
     Args:
-        path: a file that ``numpy.savez`` wrote, with ``edge_index`` ``[2, m]``, ``x`` ``[n, features]``, ``y`` ``[n]`` (classes from 0;
-            -1 for a node without a label), and if you like ``edge_weight`` ``[m]`` and ``train_mask``, ``val_mask``, ``test_mask``,
-            ``[n]`` or, for several splits, ``[n, splits]``. Pickled objects are refused.
-
-    Raises:
-        DataError: naming the array, what it holds, and what it should.
+        path: a file that ``numpy.savez`` wrote, with ``edge_index`` ``[2, m]``, ``x``
+            ``[n, features]`` and ``y`` ``[n]`` (classes from 0, and -1 for nodes without a label).
+            It can also hold ``edge_weight`` ``[m]``, and ``train_mask``, ``val_mask`` and
+            ``test_mask``, ``[n]`` or for several splits ``[n, splits]``, but no pickled objects.
     """
     arrays = read_arrays(Path(path).expanduser())
     try:
-        return graph_of(arrays)
+        return data_from_arrays(arrays)
     except DataError as error:
         raise DataError(f"{os.fspath(path)}: {error}") from None
 
 
-def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Return all arrays of an ``.npz`` file by name."""
     try:
         with path.open("rb") as file:
             stored = np.load(file, allow_pickle=False)
             if isinstance(stored, np.lib.npyio.NpzFile):
                 return {name: stored[name] for name in stored.files}
     except FileNotFoundError:
-        raise DataError(f"there is no file {path}.") from None
+        raise DataError(f"there is no file {path}. Write it with {SAVE}.") from None
     except Exception as error:  # a damaged zip or array header can raise nearly anything
-        raise DataError(f"{path} cannot be read as an .npz of plain arrays: {error}.") from error
-    raise DataError(
-        f"{path} holds a single array, not several. Write it with numpy.savez(path, edge_index=..., x=..., y=...)."
-    )
+        raise DataError(
+            f"{path} cannot be read as an .npz file of plain arrays: {error}. Write it with {SAVE}."
+        ) from error
+    raise DataError(f"{path} holds a single array, expected several. Write it with {SAVE}.")
 
 
-def graph_of(arrays: dict[str, npt.NDArray[Any]]) -> Data:
-    """A checked graph out of plain arrays."""
-    if missing := [name for name in NEEDED if name not in arrays]:
+def data_from_arrays(arrays: dict[str, Array]) -> Data:
+    """Check plain arrays and return them as a PyG ``Data``."""
+    if missing := [name for name in REQUIRED if name not in arrays]:
         raise DataError(
-            f"{', '.join(missing)} missing; there is {', '.join(sorted(arrays)) or 'nothing'}."
+            f"{', '.join(missing)} missing; found {', '.join(sorted(arrays)) or 'nothing'}. "
+            f"A graph needs {', '.join(REQUIRED)}."
         )
-    if unknown := sorted(set(arrays) - {*NEEDED, *OPTIONAL}):
+    if unknown := sorted(set(arrays) - {*REQUIRED, *OPTIONAL}):
         raise DataError(
-            f"unknown array {', '.join(unknown)}; known are {', '.join((*NEEDED, *OPTIONAL))}."
+            f"unknown array {', '.join(unknown)}; known are {', '.join((*REQUIRED, *OPTIONAL))}. "
+            "Rename it or leave it out."
         )
-    present = [name for name in MASKS if name in arrays]
-    if present and len(present) < len(MASKS):
+    masks = {name: arrays[name] for name in MASKS if name in arrays}
+    if masks and len(masks) < len(MASKS):
         raise DataError(
-            f"only {', '.join(present)} there; give all of {', '.join(MASKS)}, or none to have a split drawn."
+            f"found only {', '.join(masks)}. "
+            f"Give all of {', '.join(MASKS)}, or none to have a split drawn."
         )
-
-    x = features(arrays["x"])
-    nodes = len(x)
-    data = Data(
-        x=torch.from_numpy(x), edge_index=torch.from_numpy(edges(arrays["edge_index"], nodes))
-    )
-    data.y = torch.from_numpy(labels(arrays["y"], nodes))
+    x = checked_features(arrays["x"])
+    edge_index = checked_edges(arrays["edge_index"], len(x))
+    data = Data(torch.from_numpy(x), torch.from_numpy(edge_index))
+    data.y = torch.from_numpy(checked_labels(arrays["y"], len(x)))
     if "edge_weight" in arrays:
-        data.edge_weight = torch.from_numpy(weights(arrays["edge_weight"], data.num_edges))
-    for name in present:
-        data[name] = torch.from_numpy(mask(name, arrays[name], nodes))
-    if len({data[name].shape for name in present}) > 1:
-        raise DataError(
-            f"the masks have different shapes: {', '.join(f'{name} {list(data[name].shape)}' for name in present)}."
-        )
+        weight, edges = arrays["edge_weight"], data.num_edges
+        valid = weight.shape == (edges,) and weight.dtype.kind in "fiub"
+        check_array("edge_weight", weight, valid, f"one number per edge, shape [{edges}]")
+        data.edge_weight = torch.from_numpy(np.ascontiguousarray(weight, dtype=np.float32))
+    for name, mask in masks.items():
+        data[name] = torch.from_numpy(checked_mask(name, mask, len(x)))
+    if len({mask.shape for mask in masks.values()}) > 1:
+        shapes = ", ".join(f"{name} {list(mask.shape)}" for name, mask in masks.items())
+        raise DataError(f"the masks have different shapes: {shapes}. Give all three one shape.")
     return data
 
 
-def features(x: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    if x.ndim != 2 or x.dtype.kind not in "fiub":
+def check_array(
+    name: str, array: Array, valid: bool, expected: str, transposed: bool = False
+) -> None:
+    """Raise an error unless ``valid``, with a hint if the array looks ``transposed``."""
+    if not valid:
+        hint = f" It looks transposed: save {name}.T." if transposed else ""
         raise DataError(
-            f"x must hold numbers, shape [nodes, features]; got {list(x.shape)} of {x.dtype}."
+            f"{name} must hold {expected}; got {list(array.shape)} of {array.dtype}.{hint}"
         )
-    with np.errstate(over="ignore"):  # what overflows float32 becomes infinite, and is told below
+
+
+def checked_features(x: Array) -> npt.NDArray[np.float32]:
+    """Return finite float32 features ``[nodes, features]``."""
+    valid = x.ndim == 2 and x.dtype.kind in "fiub"
+    check_array("x", x, valid, "numbers, shape [nodes, features]")
+    with np.errstate(over="ignore"):  # values beyond float32 become infinite and fail the check
         x = np.ascontiguousarray(x, dtype=np.float32)
-    if not np.isfinite(x).all():
+    wrong = np.flatnonzero(~np.isfinite(x).all(axis=1))
+    if wrong.size:
         raise DataError(
-            f"x must be finite in float32; the first node with a value that is not is {int(np.flatnonzero(~np.isfinite(x).all(1))[0])}."
+            f"x must be finite in float32; {wrong.size} nodes have a value that is not, "
+            f"the first is {wrong[0]}. Replace NaN and infinite values."
         )
     return x
 
 
-def edges(edge_index: npt.NDArray[Any], nodes: int) -> npt.NDArray[np.int64]:
-    if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.dtype.kind not in "iu":
-        hint = " It looks transposed." if edge_index.ndim == 2 and edge_index.shape[1] == 2 else ""
-        raise DataError(
-            f"edge_index must hold integers, shape [2, edges]; got {list(edge_index.shape)} of {edge_index.dtype}.{hint}"
-        )
+def checked_edges(edge_index: Array, nodes: int) -> npt.NDArray[np.int64]:
+    """Return an int64 ``edge_index`` whose nodes all exist."""
+    valid = edge_index.ndim == 2 and len(edge_index) == 2 and edge_index.dtype.kind in "iu"
+    transposed = edge_index.ndim == 2 and edge_index.shape[1] == 2
+    check_array("edge_index", edge_index, valid, "integers, shape [2, edges]", transposed)
     edge_index = np.ascontiguousarray(edge_index, dtype=np.int64)
-    outside = ((edge_index < 0) | (edge_index >= nodes)).any(axis=0)
-    if outside.any():
-        first = int(np.flatnonzero(outside)[0])
+    outside = np.flatnonzero(((edge_index < 0) | (edge_index >= nodes)).any(axis=0))
+    if outside.size:
         raise DataError(
-            f"edge_index names nodes outside 0 … {nodes - 1} (x has {nodes} rows) on {int(outside.sum())} edges; the first is "
-            f"edge {first}, {edge_index[:, first].tolist()}."
+            f"edge_index names nodes outside 0 … {nodes - 1} (x has {nodes} rows) on "
+            f"{outside.size} edges; the first is edge {outside[0]}, "
+            f"{edge_index[:, outside[0]].tolist()}."
         )
     return edge_index
 
 
-def labels(y: npt.NDArray[Any], nodes: int) -> npt.NDArray[np.int64]:
+def checked_labels(y: Array, nodes: int) -> npt.NDArray[np.int64]:
+    """Return int64 labels ``[nodes]`` with at least one node of every class."""
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
-    if y.shape != (nodes,) or y.dtype.kind not in "iub":
-        raise DataError(
-            f"y must hold one integer class per node, shape [{nodes}]; got {list(y.shape)} of {y.dtype}."
-        )
+    valid = y.shape == (nodes,) and y.dtype.kind in "iub"
+    check_array("y", y, valid, f"one integer class per node, shape [{nodes}]")
     y = np.ascontiguousarray(y, dtype=np.int64)
     if nodes == 0 or y.min() < -1 or y.max() < 0:
+        found = f"values from {y.min()} to {y.max()}" if nodes else "nothing"
         raise DataError(
-            "y must hold classes from 0 (and -1 for nodes without a label), and at least one of them."
+            "y must hold classes from 0 (and -1 for nodes without a label), with at least one "
+            f"labelled node; got {found}."
         )
-    if empty := sorted(set(range(int(y.max()) + 1)) - set(y.tolist())):
+    classes = np.unique(y[y >= 0])
+    if empty := sorted(set(range(int(y.max()) + 1)) - set(classes.tolist())):
         raise DataError(
-            f"y has no node of class {', '.join(map(str, empty[:5]))}; number the classes 0 … {len(set(y[y >= 0].tolist())) - 1}."
+            f"y has no node of class {', '.join(map(str, empty[:5]))}; "
+            f"number the classes 0 … {len(classes) - 1}."
         )
     return y
 
 
-def weights(edge_weight: npt.NDArray[Any], num_edges: int) -> npt.NDArray[np.float32]:
-    if edge_weight.shape != (num_edges,) or edge_weight.dtype.kind not in "fiub":
-        raise DataError(
-            f"edge_weight must hold one number per edge, shape [{num_edges}]; got {list(edge_weight.shape)} of {edge_weight.dtype}."
-        )
-    return np.ascontiguousarray(edge_weight, dtype=np.float32)
-
-
-def mask(name: str, values: npt.NDArray[Any], nodes: int) -> npt.NDArray[np.bool_]:
-    if values.ndim not in (1, 2) or len(values) != nodes:
-        hint = " It looks transposed." if values.ndim == 2 and values.shape[1] == nodes else ""
-        raise DataError(
-            f"{name} must have shape [{nodes}], or [{nodes}, splits]; got {list(values.shape)}.{hint}"
-        )
-    if values.dtype.kind not in "biu" or (
-        values.dtype.kind != "b" and not np.isin(values, (0, 1)).all()
-    ):
-        raise DataError(
-            f"{name} must hold true and false (or 1 and 0), one per node; got {values.dtype}. Node ids are not a mask."
-        )
-    return np.ascontiguousarray(values, dtype=np.bool_)
+def checked_mask(name: str, mask: Array, nodes: int) -> npt.NDArray[np.bool_]:
+    """Return a boolean mask ``[nodes]`` or ``[nodes, splits]``."""
+    binary = mask.dtype.kind == "b" or (mask.dtype.kind in "iu" and np.isin(mask, (0, 1)).all())
+    valid = mask.ndim in (1, 2) and len(mask) == nodes and bool(binary)
+    expected = f"true or false per node, not node ids, shape [{nodes}] or [{nodes}, splits]"
+    check_array(name, mask, valid, expected, mask.ndim == 2 and mask.shape[1] == nodes)
+    return np.ascontiguousarray(mask, dtype=np.bool_)
