@@ -1,4 +1,4 @@
-"""The diagnosis room: what every layer of a model does to energy, entropy and rank, and what to do about it."""
+"""Diagnosis: measure what every layer of a model does to the embedding, and say what to do."""
 
 from eamp.diagnostics.diagnosis import Diagnosis, diagnose, report
 from eamp.diagnostics.energies import (

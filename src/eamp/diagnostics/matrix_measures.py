@@ -1,4 +1,7 @@
-"""What an embedding is as a matrix, without its graph: its rank, its size, its dead units."""
+"""Measures of an embedding as a matrix, without its graph: rank, norm and dead units.
+
+All take features ``x``, ``[n, F]``, and return a 0-dimensional float64 tensor.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,17 @@ from eamp.diagnostics.energies import rescaled
 
 
 def effective_rank(x: Tensor) -> Tensor:
-    r"""Effective rank, :math:`\exp\big(-\sum_k p_k \ln p_k\big)` with the singular values as :math:`p_k = \sigma_k / \sum_l \sigma_l`,
-    from `Roy & Vetterli (2007) <https://ieeexplore.ieee.org/document/7098875>`_; known for embeddings as
-    `RankMe <https://arxiv.org/abs/2210.02885>`_.
+    r"""Return the effective rank, the exponential of the entropy of the singular values.
 
-    *Tells* over how many directions the embedding really spreads: F for an isotropic one, 1 when all rows are parallel, whatever its scale.
-    *Cannot tell* whether those directions vary over the graph smoothly or not: an embedding may lose rank and keep
-    its energy, and the other way round. NaN for zeros and for anything not finite.
+    .. math:: \exp\Big(-\sum_k p_k \ln p_k\Big), \qquad p_k = \sigma_k / \sum_l \sigma_l
 
-    Args:
-        x: features, ``[n, F]``.
+    It is the number of directions over which the embedding spreads, whatever its scale: F for an
+    isotropic one, 1 if all rows are parallel. It is independent of the energies: an embedding may
+    lose rank and keep its energy, and the reverse. NaN for zeros and for non-finite values.
+    Reference: https://ieeexplore.ieee.org/document/7098875 (Roy & Vetterli, 2007); known for
+    embeddings as RankMe, https://arxiv.org/abs/2210.02885.
 
     Example:
-        >>> import torch
         >>> effective_rank(torch.diag(torch.tensor([5.0, 5.0, 5.0, 0.0])))
         tensor(3.0000, dtype=torch.float64)
     """
@@ -31,18 +32,18 @@ def effective_rank(x: Tensor) -> Tensor:
 
 
 def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
-    r"""Number of singular values above ``tolerance`` times the largest.
+    r"""Return the number of singular values above ``tolerance`` times the largest.
 
-    *Tells* how many directions are there at all. *Cannot tell* how strong they are: one part in a hundred thousand counts as
-    much as the largest, so it falls long after :func:`effective_rank` has. NaN for anything not finite.
+    A weak direction counts as much as the strongest one, so it falls long after
+    :func:`effective_rank`. NaN for non-finite values.
 
     Args:
         x: features, ``[n, F]``.
-        tolerance: by default max(n, F) times the rounding of float32, in which most models run, whatever the type of ``x``.
-            Below 1e-7 it asks for more than is computed here.
+        tolerance: by default max(n, F) times the machine epsilon of float32, in which most models
+            run, whatever the type of ``x``: NumPy's and PyTorch's rule for ``matrix_rank``. The
+            singular values computed here are too inexact for tolerances below 1e-7.
 
     Example:
-        >>> import torch
         >>> numerical_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]))
         tensor(1., dtype=torch.float64)
     """
@@ -55,13 +56,12 @@ def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
 
 
 def norm(x: Tensor) -> Tensor:
-    r"""Root mean square of the entries, :math:`\lVert X \rVert_F / \sqrt{nF}`.
+    r"""Return the root mean square of the entries, :math:`\lVert X \rVert_F / \sqrt{nF}`.
 
-    *Tells* the scale of the embedding, comparable between widths and graphs: whether signals vanish or explode from
-    layer to layer. *Cannot tell* anything about differences between nodes.
+    It is the scale of the embedding, comparable between widths and graphs. It shows whether
+    signals vanish or explode from layer to layer.
 
     Example:
-        >>> import torch
         >>> norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
         tensor(2.5000, dtype=torch.float64)
     """
@@ -73,14 +73,13 @@ def norm(x: Tensor) -> Tensor:
 
 
 def dead_units(x: Tensor) -> Tensor:
-    r"""Share of the units (columns) that are exactly zero at every node.
+    r"""Return the share of units (columns) that are exactly zero at every node.
 
-    *Tells* how much of a layer's width is lost to ReLUs that never fire, when taken behind the activation.
-    *Cannot tell* why: once all nodes are alike a ReLU is either on everywhere or off everywhere, so that about half of
-    the units are dead in any network that has oversmoothed. Ahead of the activation nothing is exactly zero.
+    Behind an activation these are the ReLUs that fire at no node. When all nodes are alike, a ReLU
+    is on at all of them or off at all of them, so about half of the units are dead in any network
+    that has oversmoothed.
 
     Example:
-        >>> import torch
         >>> dead_units(torch.tensor([[1.0, 0.0], [2.0, 0.0]]))
         tensor(0.5000, dtype=torch.float64)
     """
@@ -88,9 +87,10 @@ def dead_units(x: Tensor) -> Tensor:
 
 
 def singular_values(x: Tensor) -> Tensor:
-    """Singular values of ``x`` rescaled to largest entry 1, from its smaller Gram matrix in float64.
+    """Return the singular values of ``x``, up to a common factor, from the smaller Gram matrix.
 
-    Resolves 1e-8 of the largest; costs one product of [F, n] by [n, F], where a decomposition of X itself costs many.
+    They are exact to 1e-8 of the largest, the square root of float64's precision. The cost is one
+    product of [F, n] by [n, F], much less than a decomposition of X itself.
     """
     x = rescaled(x)
     gram = x.T @ x if x.size(0) > x.size(1) else x @ x.T
