@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import Linear, Module, ReLU
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 from torch_geometric.nn import GAT, GCN, GCNConv
 from torch_geometric.nn import Sequential as PygSequential
 
@@ -180,16 +180,17 @@ def test_layers_followed_by_an_operation_in_place() -> None:
     assert p.gradient[0] == pytest.approx(5 * p.gradient[1])
 
 
-def test_checkpointed_layers_are_seen_once() -> None:
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpointed_layers_are_seen_once(reentrant: bool) -> None:
     class Checkpointed(Stack):
         def forward(self, x: Tensor, edge_index: Any) -> Tensor:
             for layer in self.layers:
-                x = checkpoint(layer, x, edge_index, use_reentrant=False)
+                x = checkpoint(layer, x, edge_index, use_reentrant=reentrant)
             return x
 
     model = Checkpointed(GCNConv(32, 32), GCNConv(32, 32))
-    with eamp.probe(model) as p:
-        model(features(), grid()).sum().backward()
+    with eamp.probe(model) as p, set_checkpoint_early_stop(False):  # the second run is complete
+        model(features().requires_grad_(), grid()).sum().backward()
     assert len(p.rows) == 2
 
 

@@ -199,6 +199,18 @@ def test_a_moderate_fall_is_not_collapse() -> None:
     assert findings(table(relative_energy=energy, norm=norm, effective_rank=rank)) == ()
 
 
+def test_smoothing_needs_both_a_fall_and_a_low_energy() -> None:
+    assert findings(table(relative_energy=[0.015, 0.012])) == ()  # low without a fall
+    assert findings(table(relative_energy=[2.0, 0.05])) == ()  # a fall to a moderate energy
+    assert [f.kind for f in findings(table(relative_energy=[0.5, 0.015]))] == ["smoothing"]
+
+
+def test_zero_features_that_enter_a_later_layer_again_are_not_dead_units() -> None:
+    assert findings(table(dead_inputs=[0.9, 0.9, 0.0])) == ()
+    (found,) = findings(table(dead_inputs=[0.9, 0.95, 0.0]))
+    assert (found.kind, found.layer) == ("dead units", 1)
+
+
 def test_half_of_the_units_dead_is_healthy() -> None:
     assert findings(table(dead_inputs=[0.0, 0.5, 0.6])) == ()
 

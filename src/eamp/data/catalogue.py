@@ -175,5 +175,5 @@ def check(name: StrPath) -> CheckResult:
     except RefusedError as error:
         return CheckResult(text, "damaged", f"{error} The next load fetches it again.")
     if cached is None:
-        return CheckResult(text, "absent", f"{cache_path(text)} does not exist.")
+        return CheckResult(text, "absent", f"not cached; `eamp data get {text}` fetches it")
     return CheckResult(text, "intact", f"{ARRAY_DIGESTS[text]} (from: {cached[1]})")
