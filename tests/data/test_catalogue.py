@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from eamp.data import available, cache, check, get
-from eamp.data.digests import ARRAYS, DataError
+from eamp.data.digests import ARRAY_DIGESTS
+from eamp.data.errors import DataError
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def test_list_shows_what_is_cached(folder: Path) -> None:
     assert str(available()[0]).split()[:2] == ["cora", "cached"]
 
 
-def test_get_tells_what_the_graph_is(folder: Path) -> None:
+def test_get_returns_a_summary(folder: Path) -> None:
     summary = get("cora", folder=folder)
     assert (summary.nodes, summary.edges, summary.features, summary.classes) == (20, 19, 6, 3)
     assert (summary.train, summary.val, summary.test) == (4, 5, 8)
@@ -31,7 +32,7 @@ def test_get_tells_what_the_graph_is(folder: Path) -> None:
     assert str(summary.path) in str(summary)
 
 
-def test_get_leaves_self_loops_and_duplicates_out_of_the_count(tmp_path: Path) -> None:
+def test_edge_count_leaves_out_self_loops_and_duplicates(tmp_path: Path) -> None:
     np.savez(
         tmp_path / "a.npz",
         edge_index=[[0, 1, 0, 2, 3], [1, 0, 1, 2, 0]],
@@ -42,11 +43,11 @@ def test_get_leaves_self_loops_and_duplicates_out_of_the_count(tmp_path: Path) -
     assert (summary.edges, summary.class_counts, summary.path) == (2, (5,), None)
 
 
-def test_check_sees_absent_intact_and_damaged(folder: Path) -> None:
+def test_check_reports_absent_intact_and_damaged(folder: Path) -> None:
     assert (check("cora").state, check("cora").ok) == ("absent", True)
     get("cora", folder=folder)
     assert check("Cora").state == "intact"
-    assert ARRAYS["cora"] in str(check("cora"))
+    assert ARRAY_DIGESTS["cora"] in str(check("cora"))
     path = cache.cache_path("cora")
     path.write_bytes(path.read_bytes()[:-1])
     damaged = check("cora")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from eamp.data.cora_labels import CLASSES, cora_labels
-from eamp.data.digests import RefusedError
+from eamp.data.errors import RefusedError
 
 CONTENT = b"7\t1\t0\tTheory\r\n9\t0\t1\tRule_Learning\r\n8\t1\t0\tTheory\r\n"
 
@@ -22,12 +22,12 @@ def test_row_without_a_line_is_refused() -> None:
 
 
 def test_same_words_with_two_classes_are_refused() -> None:
-    with pytest.raises(RefusedError, match="line 4 stand there with two classes"):
+    with pytest.raises(RefusedError, match="line 4 are listed with two classes"):
         cora_labels(rows([0, 1]), CONTENT + b"5\t1\t0\tCase_Based\n")
 
 
 def test_unknown_class_is_refused() -> None:
-    with pytest.raises(RefusedError, match="line 4 names the unknown class 'Poetry'"):
+    with pytest.raises(RefusedError, match="line 4 has the unknown class 'Poetry'"):
         cora_labels(rows([0, 1]), CONTENT + b"5\t1\t1\tPoetry\n")
 
 

@@ -1,3 +1,4 @@
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -5,39 +6,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eamp.data.digests import ARRAYS, FILES, RefusedError, digest_of, verified
+from eamp.data.digests import ARRAY_DIGESTS, FILE_DIGESTS, digest_of, verify_file
+from eamp.data.errors import RefusedError
 from eamp.data.package_index import MEMBERS
-from eamp.data.planetoid import PARTS, SIZES
+from eamp.data.planetoid import SIZES, SUFFIXES
 
 
 def test_every_file_that_may_be_read_has_a_digest() -> None:
-    wanted = {f"ind.{name}.{part}" for name in SIZES for part in PARTS} | {"cora.content"}
+    wanted = {f"ind.{name}.{part}" for name in SIZES for part in SUFFIXES} | {"cora.content"}
     wanted |= {archive.file for archives in MEMBERS.values() for archive in archives}
-    assert wanted == set(FILES)
-    assert set(ARRAYS) == set(SIZES)
+    assert wanted == set(FILE_DIGESTS)
+    assert set(ARRAY_DIGESTS) == set(SIZES)
     assert all(
         len(digest) == 64 and set(digest) <= set("0123456789abcdef")
-        for digest in (*FILES.values(), *ARRAYS.values())
+        for digest in (*FILE_DIGESTS.values(), *ARRAY_DIGESTS.values())
     )
 
 
 @given(st.binary(min_size=1, max_size=50), st.data())
 def test_one_flipped_bit_is_refused_by_name(content: bytes, draw: st.DataObject) -> None:
-    import hashlib
-
     bit = draw.draw(st.integers(0, 8 * len(content) - 1))
     flipped = bytearray(content)
     flipped[bit // 8] ^= 1 << bit % 8
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(FILES, "ind.cora.x", hashlib.sha256(content).hexdigest())
-        assert verified("ind.cora.x", content) == content
+        patch.setitem(FILE_DIGESTS, "ind.cora.x", hashlib.sha256(content).hexdigest())
+        assert verify_file("ind.cora.x", content) == content
         with pytest.raises(RefusedError, match=r"ind\.cora\.x is refused: its SHA-256"):
-            verified("ind.cora.x", bytes(flipped))
+            verify_file("ind.cora.x", bytes(flipped))
 
 
 def test_unknown_file_is_refused() -> None:
-    with pytest.raises(RefusedError, match=r"ind\.cora\.z"):
-        verified("ind.cora.z", b"")
+    with pytest.raises(
+        RefusedError, match=r"ind\.cora\.z is refused: .* expected a known file name"
+    ):
+        verify_file("ind.cora.z", b"")
 
 
 def test_array_digest_sees_names_types_shapes_and_values_but_not_order_or_byte_order() -> None:

@@ -7,7 +7,7 @@ import torch
 
 import eamp
 from eamp.data import cache, digests, load
-from eamp.data.digests import DataError, DataWarning
+from eamp.data.errors import DataError, DataWarning
 from eamp.data.planetoid import SIZES
 
 
@@ -19,15 +19,15 @@ def folder(tiny: dict[str, Any], tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_data_says_what_it_is(folder: Path, name: str) -> None:
+def test_data_carries_name_source_split_and_digest(folder: Path, name: str) -> None:
     data = load(name.upper(), folder=folder)
     assert (data.name, data.source, data.split) == (name, "folder", "public")
-    assert data.digest == digests.ARRAYS[name]
+    assert data.digest == digests.ARRAY_DIGESTS[name]
     assert data.num_classes == int(data.y.max()) + 1
     assert data.validate()
 
 
-def test_second_time_comes_from_the_cache(folder: Path) -> None:
+def test_second_load_comes_from_the_cache(folder: Path) -> None:
     first = load("cora", folder=folder)
     again = load("cora")  # no source can be reached now
     assert torch.equal(first.x, again.x)
@@ -41,13 +41,13 @@ def test_refresh_does_not_read_the_cache(folder: Path) -> None:
         load("cora", refresh=True)
 
 
-def test_damaged_cache_is_told_and_rebuilt(folder: Path) -> None:
+def test_damaged_cache_is_reported_and_rebuilt(folder: Path) -> None:
     load("cora", folder=folder)
     path = cache.cache_path("cora")
     path.write_bytes(path.read_bytes()[:200])
     with pytest.warns(DataWarning, match=r"cora\.npz is refused.*fetched again"):
         load("cora", folder=folder)
-    assert load("cora").digest == digests.ARRAYS["cora"]
+    assert load("cora").digest == digests.ARRAY_DIGESTS["cora"]
 
 
 def test_unreachable_dataset_is_an_error_not_another_graph() -> None:
@@ -59,7 +59,7 @@ def test_unreachable_dataset_is_an_error_not_another_graph() -> None:
 def test_planetoid_graph_with_a_drawn_split(folder: Path) -> None:
     data = load("citeseer", folder=folder, split="random", seed=3)
     assert data.split == "random:0.6/0.2/0.2, seed 3"
-    assert data.digest == digests.ARRAYS["citeseer"]
+    assert data.digest == digests.ARRAY_DIGESTS["citeseer"]
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_planetoid_graph_with_a_drawn_split(folder: Path) -> None:
         ("csbm:nodes=50, features=7", 50, 7),
     ],
 )
-def test_options_stand_in_the_name(name: str, nodes: int, features: int) -> None:
+def test_options_are_read_from_the_name(name: str, nodes: int, features: int) -> None:
     data = load(name)
     assert data.x.shape == (nodes, features)
     assert (data.name, data.source) == (name, "generated")
 
 
-def test_name_is_the_graph_and_seed_is_the_split() -> None:
+def test_name_determines_the_graph_and_seed_the_split() -> None:
     graphs = [
         load(name, seed=seed)
         for name, seed in (("grid:9x9", 0), ("grid:9x9", 1), ("grid:9x9,seed=1", 0))
@@ -99,7 +99,7 @@ def test_name_is_the_graph_and_seed_is_the_split() -> None:
         "grid:rows=2.5",
     ],
 )
-def test_unknown_options_are_told_with_the_known(name: str) -> None:
+def test_error_on_unknown_options_lists_the_known_ones(name: str) -> None:
     with pytest.raises(DataError, match=r"does not understand .* options and defaults: .*seed=0"):
         load(name)
 
@@ -113,7 +113,7 @@ def test_unknown_options_are_told_with_the_known(name: str) -> None:
         ("", "Known"),
     ],
 )
-def test_unknown_names_are_told(name: str, hint: str) -> None:
+def test_error_on_unknown_names_lists_the_known_ones(name: str, hint: str) -> None:
     with pytest.raises(DataError, match=hint):
         load(name)
 
@@ -146,5 +146,5 @@ def test_weights_of_repeated_edges_are_summed_before_directions_are_averaged(
     assert data.edge_weight.tolist() == [4, 4]
 
 
-def test_loaded_graph_passes_the_one_door() -> None:
+def test_graph_accepts_loaded_data() -> None:
     assert eamp.Graph(eamp.data.load("grid:10x10")).num_edges == 180

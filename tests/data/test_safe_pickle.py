@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from eamp.data.digests import RefusedError
-from eamp.data.safe_pickle import SparseRows, unpickle
+from eamp.data.errors import RefusedError
+from eamp.data.safe_pickle import PickledMatrix, unpickle
 
 
 def test_sparse_matrix_comes_back() -> None:
     dense = np.array([[0, 2, 0], [0, 0, 0], [1, 0, 3]], dtype=np.float64)
     rows = unpickle("ind.cora.x", pickle.dumps(csr_matrix(dense), protocol=3))
-    assert isinstance(rows, SparseRows)
+    assert isinstance(rows, PickledMatrix)
     np.testing.assert_array_equal(rows.dense(), dense)
 
 
@@ -24,8 +24,8 @@ def test_names_of_python_2_are_understood() -> None:
     assert graph["anything"] == []
 
 
-def test_program_in_a_pickle_is_refused_and_not_run(evil: tuple[bytes, Path]) -> None:
-    content, trace = evil
+def test_program_in_a_pickle_is_refused_and_not_run(malicious_pickle: tuple[bytes, Path]) -> None:
+    content, trace = malicious_pickle
     with pytest.raises(
         RefusedError, match=r"ind\.cora\.y is refused: it asks for (posix|nt)\.system"
     ):

@@ -10,13 +10,13 @@ import pytest
 from torch_geometric.datasets import Planetoid
 
 from eamp.data import digests, sources
-from eamp.data.digests import DataError, DataWarning, RefusedError
-from eamp.data.planetoid import SIZES, Canonical
+from eamp.data.errors import DataError, DataWarning, RefusedError
+from eamp.data.planetoid import SIZES, PlanetoidArrays
 
 
 @pytest.fixture
 def github(tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A GitHub that holds the small datasets; the list collects the addresses asked for."""
+    """Replace GitHub by one with the tiny datasets; return the list of requested addresses."""
     asked: list[str] = []
 
     def urlopen(url: str, timeout: float) -> io.BytesIO:
@@ -29,7 +29,7 @@ def github(tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def same(ours: Canonical, theirs: Canonical) -> bool:
+def same(ours: PlanetoidArrays, theirs: PlanetoidArrays) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
@@ -83,7 +83,7 @@ def test_error_names_every_source_its_reason_and_what_to_do() -> None:
 
 
 @pytest.mark.usefixtures("github")
-def test_folder_asked_for_but_empty_is_told_and_the_next_source_tried(tmp_path: Path) -> None:
+def test_empty_folder_is_reported_and_the_next_source_tried(tmp_path: Path) -> None:
     with pytest.warns(
         DataWarning, match=r"cora: folder: .*ind\.cora\.x: No such file.*next source"
     ):
@@ -108,21 +108,21 @@ def test_flipped_byte_is_refused_by_name_and_the_next_source_tried(
 def test_program_in_a_file_is_never_run(
     tiny: dict[str, Any],
     tmp_path: Path,
-    evil: tuple[bytes, Path],
+    malicious_pickle: tuple[bytes, Path],
     monkeypatch: pytest.MonkeyPatch,
-    trusted: Callable[[str, bytes], None],
+    trust: Callable[[str, bytes], None],
     past_the_digests: bool,
 ) -> None:
-    content, trace = evil
+    content, trace = malicious_pickle
     folder = tiny["cora"].write_folder(tmp_path / "files")
     (folder / "ind.cora.allx").write_bytes(content)
     honest = tiny["cora"].files["ind.cora.allx"]
-    if past_the_digests:  # until the folder has been read, the table vouches for the program
-        trusted("ind.cora.allx", content)
+    if past_the_digests:  # the digest of the program is in the table until the folder was read
+        trust("ind.cora.allx", content)
         from_github = sources.from_github
 
         def repaired(name: str) -> dict[str, bytes]:
-            trusted("ind.cora.allx", honest)
+            trust("ind.cora.allx", honest)
             return from_github(name)
 
         monkeypatch.setattr(sources, "from_github", repaired)
@@ -161,10 +161,10 @@ def test_arrays_with_another_digest_are_refused(
     tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tiny["cora"].write_folder(tmp_path / "files")
-    monkeypatch.setitem(digests.ARRAYS, "cora", "0" * 64)
+    monkeypatch.setitem(digests.ARRAY_DIGESTS, "cora", "0" * 64)
     with (
-        pytest.warns(DataWarning, match="arrays of cora are refused"),
-        pytest.raises(DataError, match="arrays of cora are refused"),
+        pytest.warns(DataWarning, match="cora is refused: the digest of its arrays"),
+        pytest.raises(DataError, match="cora is refused: the digest of its arrays"),
     ):
         sources.fetch("cora", folder)
     assert issubclass(RefusedError, DataError)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.utils import contains_self_loops, homophily, is_undirected
 
-from eamp.data.digests import DataError, digest_of
+from eamp.data.digests import digest_of
+from eamp.data.errors import DataError
 from eamp.data.splits import MASKS
 from eamp.data.synthetic import csbm, grid
 
@@ -81,7 +82,7 @@ def test_csbm_can_be_complete() -> None:
 
 
 def test_generated_graphs_are_the_same_on_every_platform() -> None:
-    """A change here changes everybody's results: it must be meant."""
+    # These digests may change only on purpose: a change alters the results of all users.
 
     def digest(data: Data) -> str:
         return digest_of(
@@ -103,11 +104,11 @@ def test_generated_graphs_are_the_same_on_every_platform() -> None:
         {"nodes": 20, "degree": 15.0},
     ],
 )
-def test_impossible_csbm_is_told(arguments: dict[str, float]) -> None:
+def test_impossible_csbm_is_refused(arguments: dict[str, float]) -> None:
     with pytest.raises(DataError, match="csbm"):
         csbm(**arguments)  # type: ignore[arg-type]
 
 
-def test_impossible_grid_is_told() -> None:
+def test_impossible_grid_is_refused() -> None:
     with pytest.raises(DataError, match="0 x 3"):
         grid(0, 3)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pandas as pd
@@ -8,8 +10,13 @@ import torch
 from torch_geometric.nn import GCN
 
 import eamp
-from diagnostics.stacks import Apply, Stack, features, grid, scale
+from diagnostics.faulty_models import Apply, Stack, features, grid, scale
 from eamp.diagnostics.charts import depth_charts
+
+
+def test_altair_is_loaded_only_to_draw() -> None:
+    code = "import sys, eamp.diagnostics; sys.exit('altair' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def specification(p: Any, *args: Any) -> dict[str, Any]:
@@ -60,12 +67,12 @@ def test_zeros_and_missing_values_do_not_reach_a_logarithmic_axis() -> None:
     assert [row["layer"] for row in values] == [1, 2]
 
 
-def test_measures_of_one_s_own_are_drawn_under_their_names() -> None:
+def test_a_user_s_own_measures_are_drawn_under_their_names() -> None:
     with eamp.probe(
         Stack(Apply(scale(2.0)), Apply(scale(2.0))), {"largest": lambda x, graph: x.max()}
     ) as p:
         p.model(features(), grid())
     (chart,) = specification(p)["concat"]
     assert chart["layer"][0]["title"]["text"] == "largest"
-    with pytest.raises(ValueError, match="has no energy; it has largest"):
+    with pytest.raises(ValueError, match=r"has no energy\. Choose among largest"):
         p.plot(["energy"])

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN, SAGEConv
 
 import eamp
-from diagnostics.stacks import Apply, Stack, average, features, grid, rotate, scale
+from diagnostics.faulty_models import Apply, Stack, average, features, grid, rotate, scale
 from eamp.diagnostics import report
 from eamp.diagnostics.advice import needed_weight, step_gain
 from eamp.diagnostics.verdict import Finding
@@ -26,7 +26,7 @@ def deep_gcn(seed: int = 0) -> GCN:
     return GCN(64, 256, 64)
 
 
-def test_words_name_the_kind_the_layer_the_numbers_and_a_remedy() -> None:
+def test_text_names_the_kind_the_layer_the_numbers_and_a_remedy() -> None:
     diagnosis = eamp.diagnose(deep_gcn(), (features(64), grid()))
     text = str(diagnosis)
     assert text.startswith(
@@ -50,10 +50,10 @@ def test_shrinking_is_not_called_oversmoothing() -> None:
 def test_a_healthy_model_gets_no_advice() -> None:
     diagnosis = eamp.diagnose(Stack(Apply(rotate), Apply(rotate)), (features(), grid()))
     assert diagnosis.advice == ()
-    assert str(diagnosis).startswith("Healthy: over 2 layers the scale-free energy between")
+    assert str(diagnosis).startswith("Healthy: over 2 layers the scale-free energy is between")
 
 
-def test_the_advice_cures() -> None:
+def test_following_the_advice_makes_the_model_healthy() -> None:
     data = (features(64), grid())
     advice = eamp.diagnose(deep_gcn(), data).advice[0]
     weight, temperature = re.findall(r"(?:weight|temperature)=([\d.e+-]+)", advice)
@@ -63,7 +63,7 @@ def test_the_advice_cures() -> None:
     assert cured.kind == "healthy"
 
 
-def test_a_step_that_is_too_weak_is_told_how_strong_it_must_be() -> None:
+def test_advice_for_a_weak_entropy_step_gives_the_needed_weight() -> None:
     diagnosis = eamp.diagnose(
         eamp.wrap(deep_gcn(), weight=1.0, temperature=1.0), (features(64), grid())
     )
@@ -71,46 +71,48 @@ def test_a_step_that_is_too_weak_is_told_how_strong_it_must_be() -> None:
     assert "eamp.unwrap(model)" in diagnosis.advice[0]
 
 
-def test_a_temperature_that_is_too_low_is_told_to_rise() -> None:
+def test_advice_for_a_low_temperature_is_to_raise_it() -> None:
     diagnosis = eamp.diagnose(
         eamp.wrap(deep_gcn(), weight=10.0, temperature=1e-6), (features(64), grid())
     )
     assert "raise T" in diagnosis.advice[0]
 
 
-def test_a_strong_step_is_said_to_sharpen() -> None:
+def test_a_note_says_that_a_strong_step_makes_neighbours_opposite() -> None:
     diagnosis = eamp.diagnose(
         eamp.wrap(deep_gcn(), weight=10.0, temperature=1.0), (features(64), grid())
     )
     assert "more often opposite than alike" in str(diagnosis)
 
 
-def test_a_step_that_may_explode_is_named() -> None:
+def test_advice_names_a_step_that_can_explode() -> None:
     model = eamp.wrap(Stack(*(Apply(scale(3.0)) for _ in range(12))), weight=50.0, temperature=1.0)
     diagnosis = eamp.diagnose(model, (features(), grid()))
     assert diagnosis.kind == "exploding"
     assert "The entropy step has a gain" in diagnosis.advice[0]
 
 
-def test_nodes_that_are_alike_from_the_start_are_the_input_s_fault() -> None:
+def test_advice_for_nodes_alike_from_the_start_is_to_check_the_input() -> None:
     diagnosis = eamp.diagnose(Stack(Apply(rotate), Apply(rotate)), (torch.ones(100, 8), grid()))
     assert (diagnosis.kind, diagnosis.layer) == ("smoothing", 1)
     assert "input features" in diagnosis.advice[0]
 
 
 def test_needed_weight_by_hand() -> None:
-    # Energy falls to 1/16 in two layers: differences to 1/2 in each, so the gain has to be 1. With k = 4, F = 64: 2λ/4 = 1.
+    # Energy falls to 1/16 in two layers, so differences fall to 1/2 in each, and the gain must
+    # be 1. With k = 4 and F = 64 this is 2λ/4 = 1.
     table = pd.DataFrame({"energy": [16.0, 4.0, 1.0], "width": [64] * 3})
     finding = Finding("smoothing", 3, 3, "")
     assert needed_weight(finding, table, 0.0, 4.0) == pytest.approx(2)
-    # If a step of gain 1 was already at work, the layers alone take differences to 1/4, and the gain has to be 3.
+    # If a step of gain 1 was in use, the layers alone multiply differences by 1/4, and the gain
+    # must be 3.
     assert step_gain(2.0, 4.0, 64) == pytest.approx(1)
     assert needed_weight(finding, table, 2.0, 4.0) == pytest.approx(6)
     assert math.isnan(needed_weight(Finding("smoothing", 1, 1, ""), table, 0.0, 4.0))
 
 
 class Named(Module):
-    """Takes its arguments under names of its own order."""
+    """Takes its arguments by name, in an order of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +133,7 @@ def test_data_is_passed_as_the_model_takes_it(model: Module) -> None:
     assert diagnosis.kind == "healthy"
 
 
-def test_how_to_run_can_be_said() -> None:
+def test_run_calls_the_model() -> None:
     def run(model: Any, data: Any) -> Any:
         return model(data["edges"], data["nodes"])
 
@@ -155,7 +157,7 @@ def test_the_model_is_left_as_it_was() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be measured on a graph")
-def test_no_graph_no_verdict() -> None:
+def test_error_if_no_layer_could_be_measured_on_a_graph() -> None:
     with pytest.raises(ValueError, match="no verdict"):
         eamp.diagnose(
             SAGEConv((32, 32), 8), ((features(), features()[:10]), torch.tensor([[50, 60], [0, 1]]))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import eamp
-from diagnostics.stacks import features, grid, mean_of_neighbourhood, star_of_stars
+from diagnostics.faulty_models import features, grid, mean_of_neighbourhood, star_of_stars
 from eamp.diagnostics import (
     laplacian_energy,
     mean_energy,

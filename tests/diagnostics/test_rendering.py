@@ -7,8 +7,14 @@ import torch
 from torch_geometric.nn import GCN
 
 import eamp
-from diagnostics.stacks import features, grid
-from eamp.diagnostics.rendering import heights, logarithmic, short, sparkline, text_summary
+from diagnostics.faulty_models import features, grid
+from eamp.diagnostics.rendering import (
+    format_number,
+    logarithmic,
+    normalized,
+    sparkline,
+    text_summary,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +33,7 @@ from eamp.diagnostics.rendering import heights, logarithmic, short, sparkline, t
     ],
 )
 def test_numbers_are_short(value: float, words: str) -> None:
-    assert short(value) == words
+    assert format_number(value) == words
 
 
 def test_scale_is_logarithmic_where_values_span_decades() -> None:
@@ -35,8 +41,8 @@ def test_scale_is_logarithmic_where_values_span_decades() -> None:
     assert not logarithmic([1, 0.5])
     assert not logarithmic([1e-3, -1.0, 100.0])
     assert not logarithmic([])
-    assert heights([1.0, 1e-2, 1e-4]) == pytest.approx([1, 0.5, 0])
-    assert heights([2.0, 2.0, math.nan]) == [0.5, 0.5, None]
+    assert normalized([1.0, 1e-2, 1e-4]) == pytest.approx([1, 0.5, 0])
+    assert normalized([2.0, 2.0, math.nan]) == [0.5, 0.5, None]
 
 
 def test_sparkline() -> None:
@@ -65,15 +71,9 @@ def test_probe_shows_itself() -> None:
         model(features(), grid())
     text, page = repr(p), p._repr_html_()
     assert text.startswith("Probe of GCN: 4 layers, last of 2 forward passes")
-    assert (
-        len(
-            {
-                line.find("@")
-                for line in text.splitlines()
-                if "relative_energy" in line or "dead_inputs" in line
-            }
-        )
-        == 1
-    )  # aligned
+    lines = [
+        line for line in text.splitlines() if "relative_energy" in line or "dead_inputs" in line
+    ]
+    assert len({line.find("@") for line in lines}) == 1  # aligned
     assert page.count("<tr>") == page.count("</tr>") == len(text.splitlines()) - 1
     assert "<svg" in page

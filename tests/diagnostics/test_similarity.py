@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import eamp
-from diagnostics.stacks import features, grid
+from diagnostics.faulty_models import features, grid
 from eamp.diagnostics import group_distance_ratio, mad, mad_gap
-from eamp.diagnostics.similarity import reached, remote_nodes
+from eamp.diagnostics.similarity import remote_nodes, within_hops
 from problems import problems, undirected
 
 
@@ -102,7 +102,7 @@ def test_remote_nodes_are_sampled_with_a_fixed_seed_and_remembered() -> None:
 
 def test_remote_nodes_by_hand() -> None:
     graph = eamp.Graph(path(4), 5)  # and an isolated node
-    within = reached(graph.csr, torch.tensor([0]), 2)
+    within = within_hops(graph.csr, torch.tensor([0]), 2)
     assert within.flatten().tolist() == [1, 1, 1, 0, 0]
 
 

@@ -14,7 +14,7 @@ from torch.nn import Module
 from torch_geometric.nn import GCN, GraphSAGE
 
 import eamp
-from diagnostics.stacks import (
+from diagnostics.faulty_models import (
     Apply,
     Stack,
     average,
@@ -74,7 +74,7 @@ def test_rotations_are_healthy() -> None:
     assert diagnosis.findings == ()
 
 
-def test_one_layer_is_no_trend() -> None:
+def test_one_layer_alone_cannot_shrink() -> None:
     assert kinds(stack(scale(1e-5), 1)) == []
 
 
@@ -161,7 +161,7 @@ def test_a_narrow_output_layer_is_no_loss_of_rank() -> None:
     assert kinds(Stack(Apply(rotate), Apply(rotate), narrow)) == []
 
 
-# --- On tables, where every number can be set ------------------------------------------------------------------------
+# --- On tables, where every number can be set ---
 
 
 def table(**columns: list[float]) -> pd.DataFrame:
@@ -189,25 +189,29 @@ def test_a_u_curve_names_the_layers_of_its_valley() -> None:
     assert "1.1e-4 at layer 4" in found.words
 
 
-def test_either_scale_free_energy_will_do() -> None:
+def test_a_fall_of_either_scale_free_energy_is_smoothing() -> None:
     (found,) = findings(table(rayleigh_quotient=[0.5, 1e-4]))
     assert found.kind == "smoothing"
 
 
 def test_a_moderate_fall_is_not_collapse() -> None:
-    assert (
-        findings(
-            table(
-                relative_energy=[0.5, 0.1, 0.02],
-                norm=[1.0, 0.1, 0.02],
-                effective_rank=[20.0, 8.0, 3.0],
-            )
-        )
-        == ()
-    )
+    energy, norm, rank = [0.5, 0.1, 0.02], [1.0, 0.1, 0.02], [20.0, 8.0, 3.0]
+    assert findings(table(relative_energy=energy, norm=norm, effective_rank=rank)) == ()
 
 
-def test_half_of_the_units_dead_says_nothing() -> None:
+def test_smoothing_needs_both_a_fall_and_a_low_energy() -> None:
+    assert findings(table(relative_energy=[0.015, 0.012])) == ()  # low without a fall
+    assert findings(table(relative_energy=[2.0, 0.05])) == ()  # a fall to a moderate energy
+    assert [f.kind for f in findings(table(relative_energy=[0.5, 0.015]))] == ["smoothing"]
+
+
+def test_zero_features_that_enter_a_later_layer_again_are_not_dead_units() -> None:
+    assert findings(table(dead_inputs=[0.9, 0.9, 0.0])) == ()
+    (found,) = findings(table(dead_inputs=[0.9, 0.95, 0.0]))
+    assert (found.kind, found.layer) == ("dead units", 1)
+
+
+def test_half_of_the_units_dead_is_healthy() -> None:
     assert findings(table(dead_inputs=[0.0, 0.5, 0.6])) == ()
 
 
@@ -218,13 +222,9 @@ def test_dead_units_that_follow_smoothing_are_its_consequence() -> None:
     assert [f.kind for f in before] == ["dead units", "smoothing"]
 
 
-def test_loss_of_rank_and_shrinking_come_in_the_order_they_set_in() -> None:
-    rank, norm = [20.0, 20.0, 1.0, 1.0], [1.0, 1e-3, 1e-3, 1e-3]
-    assert [f.kind for f in findings(table(effective_rank=rank, norm=norm))] == [
-        "shrinking",
-        "rank loss",
-    ]
-    assert [f.kind for f in findings(table(effective_rank=rank, norm=[1.0, 1.0, 1.0, 1e-3]))] == [
-        "rank loss",
-        "shrinking",
-    ]
+def test_loss_of_rank_and_shrinking_are_sorted_by_layer() -> None:
+    rank, early, late = [20.0, 20.0, 1.0, 1.0], [1.0, 1e-3, 1e-3, 1e-3], [1.0, 1.0, 1.0, 1e-3]
+    first = findings(table(effective_rank=rank, norm=early))
+    second = findings(table(effective_rank=rank, norm=late))
+    assert [f.kind for f in first] == ["shrinking", "rank loss"]
+    assert [f.kind for f in second] == ["rank loss", "shrinking"]

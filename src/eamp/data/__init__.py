@@ -1,8 +1,8 @@
-"""Graphs to work on: Cora, CiteSeer and PubMed, fetched and verified; generated graphs; your own; PyG's."""
+"""Graphs by name: Cora, CiteSeer and PubMed, generated graphs, your own, and PyG's datasets."""
 
 from eamp.data.cache import cache_folder
 from eamp.data.catalogue import CheckResult, Entry, Summary, available, check, get, summarize
-from eamp.data.digests import DataError, DataWarning, RefusedError
+from eamp.data.errors import DataError, DataWarning, RefusedError
 from eamp.data.loading import load
 from eamp.data.splits import Fractions, PerClass
 from eamp.data.synthetic import csbm, grid

@@ -1,4 +1,4 @@
-"""The cache: one pickle-free file per dataset, written in one piece and checked whenever it is read."""
+"""The cache: one ``.npz`` file without pickles per dataset, verified at every reading."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ import time
 import uuid
 import warnings
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from eamp.data.digests import ARRAYS, DataWarning, RefusedError, digest_of
-from eamp.data.planetoid import Canonical
+from eamp.data.digests import verify_arrays
+from eamp.data.errors import DataWarning, RefusedError
+from eamp.data.planetoid import PlanetoidArrays
 
-
-class Cached(NamedTuple):
-    """A dataset and the source it once came from."""
-
-    arrays: Canonical
-    source: str
+StrPath = str | os.PathLike[str]
+STALE_AFTER = 24 * 3600  # seconds; a younger temporary file may belong to a running process
 
 
 def cache_folder() -> Path:
-    """Where eamp keeps what it fetched: ``EAMP_CACHE``, else ``eamp`` in the platform's own cache folder.
+    """Return the folder in which eamp caches datasets.
 
-    That is ``XDG_CACHE_HOME`` or ``~/.cache`` on Linux, ``~/Library/Caches`` on macOS, ``%LOCALAPPDATA%`` on Windows.
+    It is the environment variable ``EAMP_CACHE``, or else ``eamp`` in the platform's cache folder:
+    ``XDG_CACHE_HOME`` or ``~/.cache`` on Linux, ``~/Library/Caches`` on macOS and
+    ``%LOCALAPPDATA%`` on Windows.
     """
     if chosen := os.environ.get("EAMP_CACHE"):
         return Path(chosen).expanduser()
@@ -37,26 +35,25 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "eamp"
     xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (
-        xdg if xdg.is_absolute() else Path.home() / ".cache"
-    ) / "eamp"  # the XDG rules say to ignore relative paths
+    # The XDG specification says to ignore relative paths.
+    return (xdg if xdg.is_absolute() else Path.home() / ".cache") / "eamp"
 
 
 def cache_path(name: str) -> Path:
-    """The file that holds, or will hold, a dataset."""
+    """Return the path of a dataset's cache file, whether or not it exists."""
     return cache_folder() / f"{name}.npz"
 
 
-def read(name: str) -> Cached | None:
-    """The cached dataset, or ``None`` where there is none yet.
+def read(name: str) -> tuple[PlanetoidArrays, str] | None:
+    """Return a dataset's cached arrays and their source, or ``None`` if it is not cached.
 
     Raises:
-        RefusedError: if the file is damaged, or holds other arrays than the dataset's.
+        RefusedError: if the file is damaged or its arrays have the wrong digest.
     """
     path = cache_path(name)
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-            arrays = Canonical(*(stored[field] for field in Canonical._fields))
+            arrays = PlanetoidArrays(*(stored[field] for field in PlanetoidArrays._fields))
             source = str(stored["source"])
     except FileNotFoundError:
         return None
@@ -64,47 +61,43 @@ def read(name: str) -> Cached | None:
         raise RefusedError(
             f"the cache file {path} is refused: it cannot be read ({error})."
         ) from error
-    found = digest_of(arrays._asdict())
-    if found != ARRAYS[name]:
-        raise RefusedError(
-            f"the cache file {path} is refused: the digest of its arrays is {found}, expected {ARRAYS[name]}."
-        )
-    return Cached(arrays, source)
+    verify_arrays(name, arrays._asdict(), f"the cache file {path}")
+    return arrays, source
 
 
-def write(name: str, cached: Cached) -> None:
-    """Keep a dataset. Readers see the old file or the new one, never a part; a folder that cannot be written is no error."""
+def write(name: str, arrays: PlanetoidArrays, source: str) -> None:
+    """Write a dataset to the cache in one atomic step, or warn if the folder is not writable.
+
+    Other processes see the old file or the complete new one.
+    """
     path = cache_path(name)
-    part = path.with_name(
-        f".{name}-{uuid.uuid4().hex}.part"
-    )  # the same folder, so that the last step is one rename
+    # In the same folder as the cache file, so that the last step is a rename.
+    temporary = path.with_name(f".{name}-{uuid.uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        sweep(path.parent)
+        remove_stale_files(path.parent)
         try:
-            with part.open("xb") as file:
+            with temporary.open("xb") as file:
                 np.savez_compressed(
-                    file,
-                    allow_pickle=False,
-                    source=np.array(cached.source),
-                    **cached.arrays._asdict(),
+                    file, allow_pickle=False, source=np.array(source), **arrays._asdict()
                 )
                 file.flush()
                 os.fsync(file.fileno())
-            part.replace(path)
+            temporary.replace(path)
         finally:
-            part.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         warnings.warn(
-            f"{name} could not be kept in {path.parent} ({error}); it will be fetched again.",
+            f"{name} could not be cached in {path.parent} ({error}), so the next load fetches it "
+            "again. Make the folder writable, or set EAMP_CACHE to one that is.",
             DataWarning,
             stacklevel=2,
         )
 
 
-def sweep(folder: Path) -> None:
-    """Remove parts that killed processes left behind; a part younger than a day may still be somebody's."""
-    for part in folder.glob(".*.part"):
-        with contextlib.suppress(OSError):  # another process may sweep too
-            if part.stat().st_mtime < time.time() - 24 * 3600:
-                part.unlink()
+def remove_stale_files(folder: Path) -> None:
+    """Remove the temporary files that killed processes left in ``folder``."""
+    for temporary in folder.glob(".*.part"):
+        with contextlib.suppress(OSError):  # another process may have removed it first
+            if temporary.stat().st_mtime < time.time() - STALE_AFTER:
+                temporary.unlink()

@@ -1,4 +1,4 @@
-"""What there is, fetching it, and checking what was kept: the rows behind ``eamp data list``, ``get`` and ``check``."""
+"""The functions behind ``eamp data list``, ``eamp data get`` and ``eamp data check``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import torch
 from torch_geometric.data import Data
 
 from eamp.data import cache
-from eamp.data.digests import ARRAYS, RefusedError
+from eamp.data.cache import StrPath, cache_path
+from eamp.data.digests import ARRAY_DIGESTS
+from eamp.data.errors import RefusedError
 from eamp.data.loading import load
 from eamp.data.planetoid import SIZES
 from eamp.data.splits import MASKS
@@ -22,9 +24,9 @@ class Entry:
     """One line of the list of datasets.
 
     Attributes:
-        name: what to pass to :func:`load`.
-        about: what it is.
-        cached: whether it is in the cache already; ``None`` where there is nothing to fetch.
+        name: the name for :func:`load`.
+        about: a description.
+        cached: whether the dataset is cached; ``None`` if it is never fetched.
     """
 
     name: str
@@ -38,12 +40,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a loaded graph is.
+    """The size, origin and split of a loaded graph.
 
     Attributes:
-        edges: undirected edges, self-loops and duplicates left out.
-        class_counts: nodes per class.
-        path: the cache file, for datasets that have one.
+        edges: number of undirected edges, without self-loops and duplicates.
+        class_counts: number of nodes of each class.
+        path: the cache file; ``None`` if the graph has none.
     """
 
     name: str
@@ -63,22 +65,24 @@ class Summary:
     def __str__(self) -> str:
         lines = [
             f"{self.name} (from: {self.source})",
-            f"  {self.nodes} nodes, {self.edges} undirected edges, {self.features} features, {self.classes} classes",
+            f"  {self.nodes} nodes, {self.edges} undirected edges, {self.features} features, "
+            f"{self.classes} classes",
             f"  train / val / test: {self.train} / {self.val} / {self.test} ({self.split})",
             f"  nodes per class: {' / '.join(map(str, self.class_counts))}",
             f"  digest: {self.digest}",
         ]
-        return "\n".join(lines + ([f"  kept in: {self.path}"] if self.path else []))
+        return "\n".join(lines + ([f"  cached in: {self.path}"] if self.path else []))
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Whether a dataset is what it should be.
+    """The result of checking one dataset.
 
     Attributes:
-        state: ``intact``, ``absent`` (nothing cached yet) or ``damaged``; for generated graphs and your own, ``valid``, or
-            ``refused``: a directed graph, say.
-        detail: the digest that was found, or what is wrong.
+        state: for cached datasets ``intact``, ``absent`` (not cached yet) or ``damaged``; for
+            other graphs ``valid``, or ``refused`` if :class:`eamp.Graph` refuses it, for example
+            because it is directed.
+        detail: the digest, or what is wrong and what to do.
     """
 
     name: str
@@ -87,7 +91,7 @@ class CheckResult:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong; an absent cache is not wrong, only empty."""
+        """Whether nothing is wrong; a dataset that is not cached yet is not wrong."""
         return self.state not in ("damaged", "refused")
 
     def __str__(self) -> str:
@@ -95,42 +99,29 @@ class CheckResult:
 
 
 def available() -> list[Entry]:
-    """Everything :func:`load` knows by name.
+    """List the names that :func:`load` knows.
 
     Example:
-        >>> [entry.name for entry in available()]
-        ['cora', 'citeseer', 'pubmed', 'grid:<rows>x<columns>', 'csbm', '<path>.npz', 'pyg:<Dataset>[/<name>]']
+        >>> [entry.name for entry in available()][:4]
+        ['cora', 'citeseer', 'pubmed', 'grid:<rows>x<columns>']
+        >>> [entry.name for entry in available()][4:]
+        ['csbm', '<path>.npz', 'pyg:<Dataset>[/<name>]']
     """
+    about = "{} nodes, {} edges, {} features, {} classes"
     planetoid = [
-        Entry(
-            name,
-            f"{s.nodes} nodes, {s.edges} edges, {s.features} features, {s.classes} classes",
-            cache.cache_path(name).is_file(),
-        )
-        for name, s in SIZES.items()
+        Entry(name, about.format(*size), cache_path(name).is_file()) for name, size in SIZES.items()
     ]
     return [
         *planetoid,
         Entry("grid:<rows>x<columns>", "four-neighbour grid with random features in [0, 1)"),
-        Entry(
-            "csbm",
-            "contextual stochastic block model, made on the spot; options as in csbm:nodes=500,homophily=0.3",
-        ),
-        Entry("<path>.npz", "your own graph: edge_index, x, y, and masks if you have them"),
-        Entry(
-            "pyg:<Dataset>[/<name>]",
-            "a single-graph dataset of torch_geometric, as in pyg:WebKB/Cornell",
-        ),
+        Entry("csbm", "contextual stochastic block model, as in csbm:nodes=500,homophily=0.3"),
+        Entry("<path>.npz", "your own graph: edge_index, x, y and, if you have them, masks"),
+        Entry("pyg:<Dataset>[/<name>]", "a single-graph dataset of PyG, as in pyg:WebKB/Cornell"),
     ]
 
 
-def get(
-    name: str | os.PathLike[str],
-    *,
-    folder: str | os.PathLike[str] | None = None,
-    refresh: bool = False,
-) -> Summary:
-    """Fetch a dataset into the cache, and say what it is.
+def get(name: StrPath, *, folder: StrPath | None = None, refresh: bool = False) -> Summary:
+    """Fetch a dataset into the cache and return its summary; for the arguments see :func:`load`.
 
     Example:
         >>> get("grid:10x10").edges
@@ -140,50 +131,49 @@ def get(
 
 
 def summarize(data: Data) -> Summary:
-    """The facts of a graph that :func:`load` returned."""
+    """Return the summary of a graph that :func:`load` returned."""
     row, col = data.edge_index
-    pairs = torch.unique(
-        torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col], dim=1
-    )
+    pairs = torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col]
     train, val, test = (int(data[mask].sum()) for mask in MASKS)
     return Summary(
-        name=data.name,
-        source=data.source,
-        nodes=data.num_nodes,
-        edges=pairs.size(1),
-        features=data.num_features,
-        classes=data.num_classes,
-        train=train,
-        val=val,
-        test=test,
-        split=data.split,
-        class_counts=tuple(torch.bincount(data.y[data.y >= 0]).tolist()),
-        digest=data.digest,
-        path=cache.cache_path(data.name) if data.name in ARRAYS else None,
+        data.name,
+        data.source,
+        data.num_nodes,
+        torch.unique(pairs, dim=1).size(1),
+        data.num_features,
+        data.num_classes,
+        train,
+        val,
+        test,
+        data.split,
+        tuple(torch.bincount(data.y[data.y >= 0]).tolist()),
+        data.digest,
+        cache_path(data.name) if data.name in SIZES else None,
     )
 
 
-def check(name: str | os.PathLike[str]) -> CheckResult:
-    """Check what is cached against the digest it must have; for other names, whether the graph can be loaded and has an energy.
+def check(name: StrPath) -> CheckResult:
+    """Check a cached dataset against its digest, or whether any other graph is usable.
 
-    Nothing is fetched, and a damaged file is only reported: the next :func:`load` replaces it.
+    Nothing is fetched for ``cora``, ``citeseer`` and ``pubmed``, and no file is changed.
 
     Example:
-        >>> print(check("grid:10x10").state)
-        valid
+        >>> check("grid:10x10").state
+        'valid'
     """
     text = os.fspath(name)
     if text.lower() not in SIZES:
-        loaded = load(name)
+        data = load(name)
         try:
-            Graph(loaded)
-        except GraphError as error:  # layers without the entropy step would take it
+            Graph(data)
+        except GraphError as error:  # layers without the entropy step would accept it
             return CheckResult(text, "refused", str(error))
-        return CheckResult(text, "valid", loaded.digest)
+        return CheckResult(text, "valid", data.digest)
+    text = text.lower()
     try:
-        cached = cache.read(text.lower())
+        cached = cache.read(text)
     except RefusedError as error:
-        return CheckResult(text.lower(), "damaged", str(error))
+        return CheckResult(text, "damaged", f"{error} The next load fetches it again.")
     if cached is None:
-        return CheckResult(text.lower(), "absent", f"nothing at {cache.cache_path(text.lower())}")
-    return CheckResult(text.lower(), "intact", f"{ARRAYS[text.lower()]} (from: {cached.source})")
+        return CheckResult(text, "absent", f"not cached; `eamp data get {text}` fetches it")
+    return CheckResult(text, "intact", f"{ARRAY_DIGESTS[text]} (from: {cached[1]})")

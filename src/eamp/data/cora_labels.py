@@ -1,17 +1,16 @@
-"""The labels of Planetoid's Cora out of ``cora.content``, for sources that lack the three label files.
+"""Labels of Planetoid's Cora taken from ``cora.content``, for sources without its label files.
 
-``cora.content`` lists the same papers in another order, one per line: an id, the 1433 words as 0 or 1, the class. The
-words stand in Planetoid's order, and papers with the same words have the same class, so the features alone decide.
+``cora.content`` lists the same papers in another order, one per line: an id, the 1433 words as
+0 or 1, and the class. The words are in Planetoid's order, and papers with the same words have the
+same class, so a node's features determine its label.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from eamp.data.digests import RefusedError
+from eamp.data.errors import RefusedError
 
 CLASSES = (  # in the order of Planetoid's label columns
     "Theory",
@@ -24,33 +23,24 @@ CLASSES = (  # in the order of Planetoid's label columns
 )
 
 
-def cora_labels(x: npt.NDArray[np.float32], content: bytes) -> npt.NDArray[Any]:
-    """The class of every row of ``x``.
-
-    Args:
-        x: ``[n, 1433]``, zeros and ones.
-        content: the bytes of ``cora.content``.
-
-    Raises:
-        RefusedError: if a row is not in the file, or stands there with two classes.
-    """
+def cora_labels(x: npt.NDArray[np.float32], content: bytes) -> npt.NDArray[np.int64]:
+    """Return the class of every row of the binary features ``x``, ``[n, 1433]``."""
     class_of_words: dict[bytes, int] = {}
     for number, line in enumerate(content.splitlines(), start=1):
-        _, *words, class_name = line.split(b"\t")
-        if class_name.decode("latin1") not in CLASSES:
+        _, *words, last = line.split(b"\t")
+        class_name = last.decode("latin1")
+        if class_name not in CLASSES:
             raise RefusedError(
-                f"cora.content is refused: line {number} names the unknown class {class_name.decode('latin1')!r}."
+                f"cora.content is refused: line {number} has the unknown class {class_name!r}; "
+                f"expected one of {', '.join(CLASSES)}."
             )
-        label = CLASSES.index(class_name.decode("latin1"))
+        label = CLASSES.index(class_name)
         if class_of_words.setdefault(b"".join(words), label) != label:
             raise RefusedError(
-                f"cora.content is refused: the words of line {number} stand there with two classes."
+                f"cora.content is refused: the words of line {number} are listed with two classes."
             )
-
     if not np.isin(x, (0, 1)).all():
-        raise RefusedError(
-            "cora.content gives labels by binary words only, but the features are not all 0 or 1."
-        )
+        raise RefusedError("cora.content has binary words, but the features are not all 0 or 1.")
     rows = np.where(x == 1, ord("1"), ord("0")).astype(np.uint8)
     labels = [class_of_words.get(row.tobytes(), -1) for row in rows]
     if -1 in labels:

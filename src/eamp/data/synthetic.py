@@ -1,30 +1,32 @@
-"""Graphs made on the spot from a seed: the four-neighbour grid and the contextual stochastic block model."""
+"""Graphs generated from a seed: the four-neighbour grid and the contextual stochastic block model.
+
+The same options give the same graph on every platform; a test holds their digests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
+from torch_geometric.utils import to_undirected
 
-from eamp.data.digests import DataError
-from eamp.data.splits import MASKS, Fractions
+from eamp.data.errors import DataError
+from eamp.data.splits import Array, Fractions, set_masks
 
 
 def grid(rows: int = 10, columns: int = 10, features: int = 1, seed: int = 0) -> Data:
-    """A grid whose nodes are joined to the neighbours above, below, left and right, with random features in [0, 1).
+    """Return a four-neighbour grid with random features in [0, 1).
 
-    The label of a node is the quadrant it lies in. The features say nothing about it: the grid is for watching what layers
-    do to an embedding, the labels only let code run that wants some.
+    The label of a node is the quadrant it lies in. The features hold no information about it: the
+    grid serves to watch what layers do to an embedding, and the labels let training code run.
 
     Args:
         rows: height; node ``r * columns + c`` lies in row r, column c.
         columns: width.
         features: features per node.
-        seed: decides the features.
+        seed: seed of the features.
 
     Example:
         >>> grid(2, 3).edge_index[:, :4]
@@ -33,24 +35,18 @@ def grid(rows: int = 10, columns: int = 10, features: int = 1, seed: int = 0) ->
     """
     if rows < 1 or columns < 1 or features < 1:
         raise DataError(
-            f"a grid needs at least one row, column and feature; got {rows} x {columns} with {features}."
+            "a grid needs at least one row, column and feature; "
+            f"got {rows} x {columns} with features={features}. Write, say, grid:10x10,features=1."
         )
     ids = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
-    pairs = np.concatenate(
-        [
-            np.stack([ids[:, :-1], ids[:, 1:]]).reshape(2, -1),
-            np.stack([ids[:-1], ids[1:]]).reshape(2, -1),
-        ],
-        axis=1,
-    )
+    horizontal = np.stack([ids[:, :-1], ids[:, 1:]]).reshape(2, -1)
+    vertical = np.stack([ids[:-1], ids[1:]]).reshape(2, -1)
     x = np.random.default_rng(seed).random((ids.size, features), dtype=np.float32)
     row, column = np.divmod(ids.reshape(-1), columns)
-    y = 2 * (2 * row >= rows) + (2 * column >= columns)
-    return Data(
-        x=torch.from_numpy(x),
-        edge_index=both_directions(pairs, ids.size),
-        y=torch.from_numpy(y).long(),
-    )
+    quadrant = 2 * (2 * row >= rows) + (2 * column >= columns)
+    pairs = torch.from_numpy(np.concatenate([horizontal, vertical], axis=1))
+    edge_index = to_undirected(pairs, num_nodes=ids.size)
+    return Data(torch.from_numpy(x), edge_index, y=torch.from_numpy(quadrant).long())
 
 
 def csbm(
@@ -63,99 +59,80 @@ def csbm(
     label_rate: float = 0.05,
     seed: int = 0,
 ) -> Data:
-    r"""The contextual stochastic block model: communities that show both in the edges and, noisily, in the features.
+    r"""Return a contextual stochastic block model: classes show in the edges and in the features.
 
-    After Deshpande, Montanari, Mossel and Sen, "Contextual Stochastic Block Models", NeurIPS 2018 (arXiv:1807.09596), for any number of
-    classes and with the number of edges fixed, so that degree and homophily come out as asked:
+    After Deshpande, Montanari, Mossel and Sen, "Contextual Stochastic Block Models", NeurIPS 2018
+    (arXiv:1807.09596), for any number of classes, and with a fixed number of edges, so that degree
+    and homophily come out as given:
 
     .. math:: x_i = s\,u_{y_i} + z_i, \qquad u_c, z_i \sim \mathcal N(0, I/F)
 
     Args:
-        nodes: number of nodes, spread evenly over the classes.
+        nodes: number of nodes, divided evenly among the classes.
         classes: number of classes.
         degree: average degree.
-        homophily: fraction of edges inside a class; ``1 / classes`` means that edges know nothing of classes.
+        homophily: fraction of edges inside a class; at ``1 / classes`` edges are independent of it.
         features: F.
-        signal: s, the length of the class means against noise of length 1.
-        label_rate: fraction of every class that trains; half of the rest validates, half tests.
-        seed: decides everything drawn.
+        signal: s, the length of the class means; the noise has length 1.
+        label_rate: fraction of every class that trains; validation and test share the rest evenly.
+        seed: seed of everything drawn.
 
     Example:
         >>> csbm(nodes=100, degree=4).num_edges // 2
         200
     """
-    if not (
-        1 <= classes <= nodes
-        and features >= 1
-        and degree >= 0
-        and 0 <= homophily <= 1
-        and 0 < label_rate < 1
-    ):
+    valid = 1 <= classes <= nodes and features >= 1 and degree >= 0
+    if not (valid and 0 <= homophily <= 1 and 0 < label_rate < 1):
         raise DataError(
-            f"csbm needs 1 <= classes <= nodes, features >= 1, degree >= 0, 0 <= homophily <= 1 and 0 < label_rate < 1; got "
-            f"{nodes=}, {classes=}, {features=}, {degree=}, {homophily=}, {label_rate=}."
+            "csbm needs 1 <= classes <= nodes, features >= 1, degree >= 0, 0 <= homophily <= 1 and "
+            f"0 < label_rate < 1; got {nodes=}, {classes=}, {features=}, {degree=}, {homophily=}, "
+            f"{label_rate=}."
         )
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(nodes, dtype=np.int64) % classes)
     edges = community_edges(y, round(nodes * degree / 2), homophily, rng)
     scale = 1 / np.sqrt(features)
-    means, noise = (
-        rng.standard_normal((classes, features)) * scale,
-        rng.standard_normal((nodes, features)) * scale,
-    )
-    x = (signal * means[y] + noise).astype(np.float32)
-    data = Data(
-        x=torch.from_numpy(x), edge_index=both_directions(edges, nodes), y=torch.from_numpy(y)
-    )
+    means = rng.standard_normal((classes, features)) * scale
+    noise = rng.standard_normal((nodes, features)) * scale
+    x = torch.from_numpy((signal * means[y] + noise).astype(np.float32))
+    edge_index = to_undirected(torch.from_numpy(edges), num_nodes=nodes)
+    data = Data(x, edge_index, y=torch.from_numpy(y))
     rest = (1 - label_rate) / 2
-    for name, ids in zip(MASKS, Fractions(label_rate, rest, rest).draw(y, rng), strict=True):
-        data[name] = torch.zeros(nodes, dtype=torch.bool)
-        data[name][torch.from_numpy(ids)] = True
+    set_masks(data, Fractions(label_rate, rest, rest).draw(y, rng))
     return data
 
 
-def community_edges(
-    y: npt.NDArray[Any], count: int, homophily: float, rng: np.random.Generator
-) -> npt.NDArray[Any]:
-    """``[2, count]`` distinct pairs, the fraction ``homophily`` of them inside a class."""
+def community_edges(y: Array, count: int, homophily: float, rng: np.random.Generator) -> Array:
+    """Draw ``[2, count]`` distinct pairs, the fraction ``homophily`` of them inside a class."""
     nodes, sizes = len(y), np.bincount(y)
     inside = round(homophily * count)
     possible_inside = int((sizes * (sizes - 1) // 2).sum())
     possible_across = nodes * (nodes - 1) // 2 - possible_inside
     if inside > possible_inside or count - inside > possible_across:
         raise DataError(
-            f"csbm cannot place {inside} edges inside classes and {count - inside} across: only {possible_inside} and "
-            f"{possible_across} pairs exist. Lower the degree or add nodes."
+            f"csbm cannot place {inside} edges inside classes and {count - inside} across: only "
+            f"{possible_inside} and {possible_across} pairs exist. Lower the degree or add nodes."
         )
     by_class, starts = np.argsort(y, kind="stable"), np.cumsum(sizes) - sizes
 
-    def draw_inside(size: int) -> npt.NDArray[Any]:
+    def draw_inside(size: int) -> Array:
         first = rng.integers(nodes, size=size)
         return np.stack([first, by_class[starts[y[first]] + rng.integers(sizes[y[first]])]])
 
-    def draw_across(size: int) -> npt.NDArray[Any]:
+    def draw_across(size: int) -> Array:
         pairs = rng.integers(nodes, size=(2, size))
         return pairs[:, y[pairs[0]] != y[pairs[1]]]
 
-    return np.concatenate(
-        [distinct(draw_inside, inside, nodes), distinct(draw_across, count - inside, nodes)], axis=1
-    )
+    within = distinct_pairs(draw_inside, inside, nodes)
+    return np.concatenate([within, distinct_pairs(draw_across, count - inside, nodes)], axis=1)
 
 
-def distinct(draw: Callable[[int], npt.NDArray[Any]], count: int, nodes: int) -> npt.NDArray[Any]:
-    """The first ``count`` different pairs that ``draw`` comes up with, self-loops left out."""
+def distinct_pairs(draw: Callable[[int], Array], count: int, nodes: int) -> Array:
+    """Return the first ``count`` distinct pairs that ``draw`` gives, without self-loops."""
     keys = np.empty(0, dtype=np.int64)
     while len(keys) < count:
         first, second = draw(max(2 * (count - len(keys)), 64))
         pair = np.minimum(first, second) * nodes + np.maximum(first, second)
         keys = np.concatenate([keys, pair[first != second]])
-        keys = keys[
-            np.sort(np.unique(keys, return_index=True)[1])
-        ]  # duplicates out, order of drawing kept
+        keys = keys[np.sort(np.unique(keys, return_index=True)[1])]  # in the order of drawing
     return np.stack([keys[:count] // nodes, keys[:count] % nodes])
-
-
-def both_directions(pairs: npt.NDArray[Any], nodes: int) -> torch.Tensor:
-    """Sorted ``edge_index`` of undirected ``pairs``."""
-    key = np.sort(np.concatenate([pairs[0] * nodes + pairs[1], pairs[1] * nodes + pairs[0]]))
-    return torch.from_numpy(np.stack([key // nodes, key % nodes]))

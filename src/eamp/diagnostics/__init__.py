@@ -1,4 +1,4 @@
-"""The diagnosis room: what every layer of a model does to energy, entropy and rank, and what to do about it."""
+"""Diagnosis: measure what every layer of a model does to the embedding, and say what to do."""
 
 from eamp.diagnostics.diagnosis import Diagnosis, diagnose, report
 from eamp.diagnostics.energies import (
@@ -8,9 +8,9 @@ from eamp.diagnostics.energies import (
     relative_energy,
     rusch_energy,
 )
+from eamp.diagnostics.matrix_measures import dead_units, effective_rank, norm, numerical_rank
 from eamp.diagnostics.probing import Probe, probe
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
-from eamp.diagnostics.spectrum import dead_units, effective_rank, norm, numerical_rank
 
 __all__ = [
     "Diagnosis",

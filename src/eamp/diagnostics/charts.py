@@ -1,4 +1,7 @@
-"""Measures against depth, as small charts side by side. Colours are few and neutral, so that a page can restyle them."""
+"""Charts of measures against depth. Colours are few and neutral, so that a page can restyle them.
+
+Altair is slow to load, so the rest of the room imports this module only to draw.
+"""
 
 from __future__ import annotations
 
@@ -9,154 +12,112 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from eamp.diagnostics.rendering import WHICH_LAYER, logarithmic
+from eamp.diagnostics.rendering import LAYER_COLUMNS, logarithmic
 
 WIDTH, HEIGHT, COLUMNS = 230, 130, 3
 MARK_COLOUR = "#b3261e"
-# Labels of one width, so that charts below each other line up.
-QUIET: dict[str, Any] = {
+# Labels have a fixed width, so that charts below each other line up.
+AXIS_STYLE: dict[str, Any] = {
     "gridOpacity": 0.4,
     "domain": False,
     "ticks": False,
     "minExtent": 30,
     "maxExtent": 30,
 }
-POINTS_UP_TO = 32  # layers; beyond, points merge into the line
+POINTS_UP_TO = 32  # layers; with more, points merge into the line
 
-# What each chart says above itself. Measures of one's own go by their name.
+# Titles of charts, in the order of drawing. Users' own measures have their name as the title.
 TITLES = {
     "energy": "Energy (paper)",
     "relative_energy": "Relative energy, scale-free",
     "rayleigh_quotient": "Rayleigh quotient, scale-free",
-    "rusch_energy": "Energy (Rusch)",
-    "laplacian_energy": "Energy (Cai & Wang)",
-    "entropy": "Entropy",
-    "mad": "MAD: neighbours",
-    "mad_gap": "MADGap: remote − neighbours",
     "norm": "Norm (root mean square)",
     "effective_rank": "Effective rank",
-    "numerical_rank": "Numerical rank",
-    "dead_units": "Dead units",
+    "mad": "MAD: neighbours",
+    "mad_gap": "MADGap: remote − neighbours",
+    "entropy": "Entropy",
     "dead_inputs": "Dead units at the input",
     "group_distance_ratio": "Class separation",
     "gradient": "Gradient norm",
+    "rusch_energy": "Energy (Rusch)",
+    "laplacian_energy": "Energy (Cai & Wang)",
+    "numerical_rank": "Numerical rank",
+    "dead_units": "Dead units",
 }
-# What is drawn when nothing is asked for: the other energies follow these, and stay in the table.
-SHOWN = (
-    "energy",
-    "relative_energy",
-    "rayleigh_quotient",
-    "norm",
-    "effective_rank",
-    "mad",
-    "mad_gap",
-    "entropy",
-    "dead_inputs",
-    "group_distance_ratio",
-    "gradient",
-)
+# Measures that are drawn on request only, because others show the same.
+ON_REQUEST = ("rusch_energy", "laplacian_energy", "numerical_rank", "dead_units")
 
 
 def depth_charts(
     table: pd.DataFrame, measures: Iterable[str] | None = None, mark: int | None = None
 ) -> alt.ConcatChart:
-    """One chart per measure, layers from left to right; a rule at layer ``mark``."""
-    available = [
-        name for name in table.columns if name not in WHICH_LAYER and table[name].notna().any()
-    ]
+    """Return one chart per measure against depth, with a rule at layer ``mark``."""
+    known = table.dropna(axis=1, how="all").columns
+    available = [name for name in known if name not in LAYER_COLUMNS]
     if measures is None:
-        own = [name for name in available if name not in TITLES]
-        chosen = [name for name in SHOWN if name in available] + own or available
+        default = [name for name in TITLES if name in available and name not in ON_REQUEST]
+        chosen = default + [name for name in available if name not in TITLES] or available
     else:
         chosen = list(measures)
         if missing := [name for name in chosen if name not in table.columns]:
             raise ValueError(
-                f"the table has no {', '.join(missing)}; it has {', '.join(available)}."
+                f"the table has no {', '.join(missing)}. Choose among {', '.join(available)}."
             )
     charts = [depth_chart(table, name, mark) for name in chosen]
-    return alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=18).configure_view(
-        strokeWidth=0
-    )
+    grid = alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=18)
+    return grid.configure_view(strokeWidth=0)
 
 
 def depth_chart(
-    table: pd.DataFrame, measure: str, mark: int | None = None
+    table: pd.DataFrame, measure: str, mark: int | None
 ) -> alt.LayerChart | alt.FacetChart:
-    """One measure against depth, on a logarithmic axis where it spans decades; a line per forward pass."""
+    """Return a chart of one measure, with one line per forward pass."""
     several = "forward" in table.columns and table["forward"].nunique() > 1
-    columns = [
-        name for name in ("forward", "layer", "name", "type", measure) if name in table.columns
-    ]
+    columns = [c for c in ("forward", "layer", "name", "type", measure) if c in table.columns]
     data = table[columns].dropna(subset=[measure])
     log = logarithmic(data[measure].tolist())
     if log:
-        data = data[data[measure] > 0]  # a logarithm has no place for zero: the line ends there
+        data = data[data[measure] > 0]  # a logarithmic axis cannot show zero: the line ends there
     depth = int(table["layer"].max())
-    title = alt.Title(
-        TITLES.get(measure, measure), anchor="start", fontSize=12, fontWeight="normal"
-    )
-    line = (
-        alt.Chart(data, title=title, width=WIDTH, height=HEIGHT)
-        .mark_line(
-            strokeWidth=1.8,
-            point=alt.OverlayMarkDef(size=22) if depth <= POINTS_UP_TO and not several else False,
-        )
-        .encode(
-            x=layer_axis(depth),
-            y=decades_axis(measure, data[measure]) if log else linear_axis(measure),
-            tooltip=[
-                alt.Tooltip(name, format=".3g") if name == measure else alt.Tooltip(name)
-                for name in columns
-            ],
-        )
+    text = TITLES.get(measure, measure)
+    title = alt.Title(text, anchor="start", fontSize=12, fontWeight="normal")
+    points = alt.OverlayMarkDef(size=22) if depth <= POINTS_UP_TO and not several else False
+    line = alt.Chart(data, title=title, width=WIDTH, height=HEIGHT)
+    line = line.mark_line(strokeWidth=1.8, point=points).encode(
+        x=layer_axis(depth),
+        y=value_axis(measure, data[measure], log),
+        tooltip=[alt.Tooltip(c, format=".3g") if c == measure else alt.Tooltip(c) for c in columns],
     )
     if several:
         legend = alt.Legend(gradientLength=90, tickMinStep=1, format="d")
-        line = line.encode(
-            color=alt.Color(
-                "forward:Q", title="pass", scale=alt.Scale(scheme="viridis"), legend=legend
-            ),
-            detail="forward:N",
-        )
+        colours = alt.Scale(scheme="viridis")
+        colour = alt.Color("forward:Q", title="pass", scale=colours, legend=legend)
+        line = line.encode(color=colour, detail="forward:N")
     if mark is None:
         return alt.layer(line)
-    rule = (
-        alt.Chart(pd.DataFrame({"layer": [mark]}))
-        .mark_rule(strokeDash=[4, 3], color=MARK_COLOUR, strokeWidth=1.2)
-        .encode(x=layer_axis(depth))
+    rule = alt.Chart(pd.DataFrame({"layer": [mark]})).mark_rule(
+        strokeDash=[4, 3], color=MARK_COLOUR, strokeWidth=1.2
     )
-    return alt.layer(rule, line)
+    return alt.layer(rule.encode(x=layer_axis(depth)), line)
 
 
 def layer_axis(depth: int) -> alt.X:
-    """Whole layers, from the first to the last."""
+    """Return an axis of whole layers, from the first to the last."""
     scale = alt.Scale(domain=[1, max(depth, 2)], nice=False)
-    return alt.X(
-        "layer:Q",
-        title="layer",
-        scale=scale,
-        axis=alt.Axis(tickCount=min(depth, 6), tickMinStep=1, format="d", grid=False),
-    )
+    axis = alt.Axis(tickCount=min(depth, 6), tickMinStep=1, format="d", grid=False)
+    return alt.X("layer:Q", title="layer", scale=scale, axis=axis)
 
 
-def linear_axis(measure: str) -> alt.Y:
-    """From zero, which every measure has a meaning for."""
-    return alt.Y(
-        f"{measure}:Q", title=None, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4, **QUIET)
-    )
-
-
-def decades_axis(measure: str, values: Iterable[float]) -> alt.Y:
-    """Whole powers of ten, a handful of which are marked."""
-    exponents = [math.log10(value) for value in values if math.isfinite(value)]
-    low, high = math.floor(min(exponents)), math.ceil(max(exponents))
-    step = max(1, math.ceil((high - low) / 5))
-    ticks = [10.0**k for k in range(low, high + 1) if k % step == 0]
-    label = "datum.value == 1 ? '1' : replace(format(datum.value, '.0e'), '+', '')"
-    scale = alt.Scale(type="log", domain=[10.0**low, 10.0**high], nice=False)
-    return alt.Y(
-        f"{measure}:Q",
-        title=None,
-        scale=scale,
-        axis=alt.Axis(values=ticks, labelExpr=label, **QUIET),
-    )
+def value_axis(measure: str, values: Iterable[float], log: bool) -> alt.Y:
+    """Return a linear axis from zero, or a logarithmic one of whole decades."""
+    if log:
+        exponents = [math.log10(value) for value in values if math.isfinite(value)]
+        low, high = math.floor(min(exponents)), math.ceil(max(exponents))
+        step = max(1, math.ceil((high - low) / 5))  # at most six labels
+        ticks = [10.0**k for k in range(low, high + 1) if k % step == 0]
+        label = "datum.value == 1 ? '1' : replace(format(datum.value, '.0e'), '+', '')"
+        scale = alt.Scale(type="log", domain=[10.0**low, 10.0**high], nice=False)
+        axis = alt.Axis(values=ticks, labelExpr=label, **AXIS_STYLE)
+    else:
+        scale, axis = alt.Scale(zero=True), alt.Axis(tickCount=4, **AXIS_STYLE)
+    return alt.Y(f"{measure}:Q", title=None, scale=scale, axis=axis)

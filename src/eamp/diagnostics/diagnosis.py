@@ -1,4 +1,4 @@
-"""``diagnose``: run a model once, and say in words what its layers do to the embedding."""
+"""``diagnose``: run a model once and describe in words what its layers do to the embedding."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from torch.nn import Module
 
 from eamp.diagnostics.advice import advise
 from eamp.diagnostics.probing import Probe
-from eamp.diagnostics.rendering import short
-from eamp.diagnostics.verdict import Finding, Kind, findings, smoothness
+from eamp.diagnostics.rendering import format_number
+from eamp.diagnostics.verdict import Finding, Kind, findings, scale_free_energy
 from eamp.graph.edge_index_cache import as_graph
 from eamp.nn.wrapping import Selection
 
@@ -28,32 +28,23 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-# Relative energy above which neighbours are more often opposite than unrelated: not collapse, but worth knowing.
+# Relative energy that is worth a note: unrelated neighbours have 1, opposite ones 2.
 SHARPENED = 1.25
-
-LINE = 120  # characters of a line of text
-
-HEADLINES: dict[Kind, str] = {
-    "healthy": "Healthy",
-    "smoothing": "Oversmoothing",
-    "shrinking": "Shrinking",
-    "rank loss": "Loss of rank",
-    "exploding": "Exploding",
-    "dead units": "Dead units",
-}
+LINE_WIDTH = 120  # characters
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Diagnosis:
-    """What :func:`diagnose` found.
+    """The result of :func:`diagnose`.
 
     Attributes:
-        kind: ``"healthy"``, ``"smoothing"``, ``"shrinking"``, ``"rank loss"``, ``"exploding"`` or ``"dead units"``: the first finding's.
-        layer: the layer, counted from 1, at which it sets in; ``None`` for a healthy model.
-        findings: everything that goes wrong, the most telling first.
-        notes: what is worth knowing besides.
+        kind: the kind of the first finding: ``"smoothing"``, ``"shrinking"``, ``"rank loss"``,
+            ``"exploding"`` or ``"dead units"``; ``"healthy"`` if there is none.
+        layer: the layer at which it starts, counted from 1; ``None`` for a healthy model.
+        findings: everything that goes wrong, the most important first.
+        notes: further observations.
         advice: what to try.
-        table: the evidence, a row per layer with every measure.
+        table: every measure, with one row per layer.
     """
 
     kind: Kind
@@ -64,17 +55,12 @@ class Diagnosis:
     table: pd.DataFrame
 
     def __str__(self) -> str:
-        lines = [
-            f"{HEADLINES[f.kind]} {span(f, len(self.table))}: {f.words}." for f in self.findings
-        ] or [healthy_words(self.table)]
-        lines += self.notes
+        lines = [f"{headline(f, len(self.table))}: {f.words}." for f in self.findings]
+        lines = [*(lines or [healthy_text(self.table)]), *self.notes]
         if self.advice:
-            lines += [
-                "What to try:",
-                *(f"  {k}. {sentence}" for k, sentence in enumerate(self.advice, start=1)),
-            ]
+            lines += ["What to try:", *(f"  {k}. {s}" for k, s in enumerate(self.advice, start=1))]
         return "\n".join(
-            textwrap.fill(line, LINE, subsequent_indent="     " if line.startswith(" ") else "  ")
+            textwrap.fill(line, LINE_WIDTH, subsequent_indent="     " if line[0] == " " else "  ")
             for line in lines
         )
 
@@ -82,8 +68,8 @@ class Diagnosis:
         return f"Diagnosis(kind={self.kind!r}, layer={self.layer}, num_layers={len(self.table)})"
 
     def plot(self, measures: Iterable[str] | None = None) -> alt.ConcatChart:
-        """The evidence as charts, with a rule where the first finding sets in."""
-        from eamp.diagnostics.charts import depth_charts
+        """Return charts of the measures, with a rule where the first finding starts."""
+        from eamp.diagnostics.charts import depth_charts  # loads Altair, which is slow
 
         return depth_charts(self.table, measures, mark=self.layer)
 
@@ -100,19 +86,24 @@ def diagnose(
     temperature: float = 10.0,
     run: Callable[[Module, Any], Any] | None = None,
 ) -> Diagnosis:
-    """Run ``model`` once on ``data``, in evaluation mode and without gradients, and say what its layers do to the embedding.
+    """Run ``model`` once on ``data`` and diagnose what its layers do to the embedding.
 
-    It tells collapse by *smoothing* (neighbours become alike: a scale-free energy falls) from *shrinking* (the embedding as a whole
-    vanishes) and from *loss of rank* (rows become parallel though neighbours still differ), and sees explosions and dead units.
+    The model runs in evaluation mode and without gradients. The diagnosis distinguishes *smoothing*
+    (neighbours become alike: a scale-free energy falls), *shrinking* (the whole embedding vanishes)
+    and *loss of rank* (rows become parallel though neighbours still differ), and it finds
+    explosions and dead units.
 
     Args:
-        model: any model that :func:`eamp.probe` can watch.
+        model: any model that :func:`eamp.probe` can measure.
         data: a PyG ``Data``, or the arguments of ``model`` as a tuple ``(x, edge_index, ...)``.
-        layers: which modules to watch, see :func:`eamp.probe`.
-        labels: ``[n]``, adds the separation of classes to the table.
-        temperature: of the entropy in the table.
-        run: how to call the model, where neither ``model(x, edge_index)`` nor the names of its arguments say so:
-            ``run=lambda model, data: model(data.x, data.adj_t)``.
+        layers: the modules to measure, see :func:`eamp.probe`.
+        labels: classes ``[n]``; they add the separation of classes to the table.
+        temperature: temperature of the entropy in the table.
+        run: a function that calls the model, if neither ``model(x, edge_index)`` nor the names of
+            its arguments fit: ``run=lambda model, data: model(data.x, data.adj_t)``.
+
+    Raises:
+        ValueError: if no layer could be measured on a graph.
 
     Example:
         >>> import torch, eamp
@@ -125,16 +116,14 @@ def diagnose(
         'smoothing'
     """
     probe = Probe(model, layers=layers, labels=labels, temperature=temperature)
-    with probe, evaluating(model), torch.no_grad():
+    with probe, evaluation_mode(model), torch.no_grad():
         (run or run_model)(model, data)
     table = probe.table()
-    if (
-        np.isnan(smoothness(table)).all()
-        and table["norm"].gt(0).any()
-        and np.isfinite(table["norm"]).any()
-    ):
+    norm = table["norm"]
+    if np.isnan(scale_free_energy(table)).all() and norm.gt(0).any() and np.isfinite(norm).any():
         raise ValueError(
-            "no layer could be measured on a graph, so there is no verdict; the warnings above say why."
+            "no layer could be measured on a graph, so there is no verdict; the warnings above say "
+            "why. Pass layers=[...] with modules that are called with an edge_index."
         )
     found = findings(table)
     degree = mean_degree(data, int(table["nodes"].iloc[0]))
@@ -155,45 +144,43 @@ def report(
     stream: TextIO | None = None,
     **options: Any,
 ) -> Diagnosis:
-    """Diagnose, write the words to ``stream`` (standard output by default) and, with a ``folder``, save words, table and charts there.
+    """Call :func:`diagnose`, print the result to ``stream`` and save it in ``folder``, if given.
 
-    The files are ``diagnosis.txt``, ``layers.csv``, ``layers.html`` (interactive) and ``layers.svg``.
+    By default ``stream`` is standard output. The files are ``diagnosis.txt``, ``layers.csv``,
+    ``layers.html`` (interactive charts) and ``layers.svg``.
     """
     diagnosis = diagnose(model, data, **options)
-    stream = sys.stdout if stream is None else stream
-    stream.write(f"{diagnosis}\n")
+    (sys.stdout if stream is None else stream).write(f"{diagnosis}\n")
     if folder is not None:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "diagnosis.txt").write_text(f"{diagnosis}\n", encoding="utf-8")
         diagnosis.table.to_csv(folder / "layers.csv", index=False)
         chart = diagnosis.plot()
-        chart.save(
-            folder / "layers.html", inline=True
-        )  # nothing is fetched when the page is opened
+        chart.save(folder / "layers.html", inline=True)  # the page opens without a network
         chart.save(folder / "layers.svg")
     return diagnosis
 
 
 def run_model(model: Module, data: Any) -> Any:
-    """Call ``model`` with a tuple of arguments, or with what a ``Data`` has under the names of its arguments."""
+    """Call ``model`` with a tuple of arguments, or with the attributes of ``data`` it names."""
     if isinstance(data, tuple | list):
         return model(*data)
     parameters = inspect.signature(model.forward).parameters
     named = {name: data[name] for name in parameters if name in data and data[name] is not None}
     if "x" in named or "edge_index" in named:
         return model(**named)
-    wanted = [
+    positional = [
         p
         for p in parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    return model(data) if len(wanted) == 1 else model(data.x, data.edge_index)
+    return model(data) if len(positional) == 1 else model(data.x, data.edge_index)
 
 
 @contextmanager
-def evaluating(model: Module) -> Iterator[None]:
-    """Evaluation mode; afterwards every module is back in the mode it was in."""
+def evaluation_mode(model: Module) -> Iterator[None]:
+    """Put the model into evaluation mode, and afterwards every module back into its own mode."""
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -204,49 +191,48 @@ def evaluating(model: Module) -> Iterator[None]:
 
 
 def mean_degree(data: Any, num_nodes: int) -> float:
-    """Of the undirected graph in ``data``; 0 where none is to be found."""
+    """Return the mean degree of the graph in ``data``, made undirected; 0 if there is none."""
     pair = isinstance(data, tuple | list)
     found = data[1:2] if pair else [getattr(data, name, None) for name in ("edge_index", "adj_t")]
-    return next(
-        (
-            float(as_graph(a, num_nodes, symmetrize=True).degree.mean())
-            for a in found
-            if a is not None
-        ),
-        0.0,
-    )
+    adjacency = next((a for a in found if a is not None), None)
+    if adjacency is None:
+        return 0.0
+    return float(as_graph(adjacency, num_nodes, symmetrize=True).degree.mean())
 
 
-def span(finding: Finding, num_layers: int) -> str:
-    """The layers of a finding in words."""
+def headline(finding: Finding, num_layers: int) -> str:
+    """Return the kind and the layers of a finding in words."""
+    names = {"smoothing": "Oversmoothing", "rank loss": "Loss of rank"}
+    name = names.get(finding.kind, finding.kind.capitalize())
     if finding.last == num_layers and finding.layer < num_layers:
-        return f"from layer {finding.layer} of {num_layers} on"
+        return f"{name} from layer {finding.layer} of {num_layers} on"
     if finding.layer == finding.last:
-        return f"at layer {finding.layer} of {num_layers}"
-    return f"between layers {finding.layer} and {finding.last} of {num_layers}"
+        return f"{name} at layer {finding.layer} of {num_layers}"
+    return f"{name} between layers {finding.layer} and {finding.last} of {num_layers}"
 
 
-def healthy_words(table: pd.DataFrame) -> str:
-    """The ranges of what was looked at."""
-    courses = {
-        "scale-free energy": smoothness(table),
+def healthy_text(table: pd.DataFrame) -> str:
+    """Return the ranges of the main measures in words."""
+    measures = {
+        "scale-free energy": scale_free_energy(table),
         "norm": table["norm"],
         "effective rank": table["effective_rank"],
     }
     ranges = [
-        f"the {name} between {short(float(np.nanmin(v)))} and {short(float(np.nanmax(v)))}"
-        for name, v in courses.items()
+        f"the {name} is between {format_number(np.nanmin(v))} and {format_number(np.nanmax(v))}"
+        for name, v in measures.items()
     ]
     return f"Healthy: over {len(table)} layers " + ", ".join(ranges) + "."
 
 
 def sharpening_note(table: pd.DataFrame) -> tuple[str, ...]:
-    """The opposite of smoothing, which a strong entropy step can bring about."""
+    """Return a note if neighbours are opposite, which a strong entropy step can cause."""
     energy = np.asarray(table["relative_energy"])
     if not np.nanmax(energy, initial=0) > SHARPENED:
         return ()
     most = int(np.nanargmax(energy))
     return (
-        f"Note: neighbours are more often opposite than alike; the relative energy is {short(float(energy[most]))} at layer {most + 1}, "
-        "where 1 means unrelated. Where neighbours share labels, a smaller λ or T may serve better.",
+        "Note: neighbours are more often opposite than alike; the relative energy is "
+        f"{format_number(float(energy[most]))} at layer {most + 1}, where 1 means unrelated. "
+        "If neighbours share labels, try a smaller λ or T.",
     )

@@ -1,7 +1,8 @@
-"""How much an embedding differs along the edges of its graph: four energies, two of which do not see its scale.
+"""Five energies: how much an embedding differs along the edges of its graph.
 
-All are sums over edges from :mod:`eamp.ops`, taken in float64: an embedding that has shrunk to 1e-30 has squares that
-float32 cannot hold. All return one number as a 0-dimensional tensor and can be differentiated.
+All take features ``x``, ``[n, F]``, and an :class:`eamp.Graph` or anything one can be made of. All
+return one number as a 0-dimensional float64 tensor, through which gradients flow. They are computed
+in float64, because an embedding of size 1e-30 has squares that float32 cannot hold.
 """
 
 from __future__ import annotations
@@ -15,20 +16,18 @@ from eamp.graph import Adjacency, Graph, graph_for
 
 
 def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
-    r"""Mean over the nodes of the paper's energy, :math:`E = \frac{1}{n} \sum_i E_i` with the :math:`E_i` of :func:`eamp.dirichlet_energy`.
+    r"""Return the mean over the nodes of :func:`eamp.dirichlet_energy`, the paper's energy.
 
-    *Tells* how far neighbours are apart, in the unit that the temperature is given in: the entropy step pushes nodes below T apart.
-    *Cannot tell* smoothing from shrinking: it is quadratic in the scale of the embedding and falls a hundredfold when
-    everything merely gets ten times smaller. :func:`relative_energy` does not.
+    .. math:: E = \frac{1}{n} \sum_i E_i
 
-    Args:
-        x: features, ``[n, F]``.
-        graph: an :class:`eamp.Graph`, or anything one can be made of.
+    It measures how far neighbours are apart, in the unit of the temperature: the entropy step
+    pushes nodes with energy below T apart. It is quadratic in the scale of the embedding, so it
+    falls both when neighbours become alike and when everything shrinks; :func:`relative_energy`
+    falls in the first case only.
 
     Example:
-        >>> import torch
         >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-        >>> mean_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)        # of 0.5, 5/(2√2) and 2
+        >>> mean_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)  # of 0.5, 5/(2√2) and 2
         tensor(1.4226, dtype=torch.float64)
     """
     graph = graph_for(x, graph)
@@ -36,17 +35,17 @@ def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
 
 
 def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
-    r"""Dirichlet energy as surveyed by `Rusch et al. (2023) <https://arxiv.org/abs/2303.10993>`_,
-    :math:`\frac{1}{n} \sum_i \sum_{j \in N_i} a_{ij} \lVert x_i - x_j \rVert^2`.
+    r"""Return the Dirichlet energy of the survey by Rusch et al. (2023).
 
-    *Tells* the same as :func:`mean_energy` without its normalisation by degree and width, so that it can be compared with
-    published curves, but not between graphs or widths. *Cannot tell* smoothing from shrinking; :func:`relative_energy` can.
-    Some papers report its square root.
+    .. math:: \frac{1}{n} \sum_i \sum_{j \in N_i} a_{ij} \lVert x_i - x_j \rVert^2
+
+    It is :func:`mean_energy` without normalisation by degree and width. Use it to compare with
+    published curves, but not between graphs or widths. Some papers report its square root.
+    Reference: https://arxiv.org/abs/2303.10993.
 
     Example:
-        >>> import torch
         >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-        >>> rusch_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)       # (1 + 5 + 4) / 3
+        >>> rusch_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)  # (1 + 5 + 4) / 3
         tensor(3.3333, dtype=torch.float64)
     """
     graph = graph_for(x, graph)
@@ -54,40 +53,45 @@ def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
 
 
 def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
-    r"""Energy under the normalised Laplacian with self-loops, from `Cai & Wang (2020) <https://arxiv.org/abs/2006.13318>`_,
-    :math:`\operatorname{tr} X^\top \tilde\Delta X = \frac12 \sum_{ij} a_{ij} \big\lVert \frac{x_i}{\sqrt{1 + k_i}} -
-    \frac{x_j}{\sqrt{1 + k_j}} \big\rVert^2`.
+    r"""Return the energy under the normalised Laplacian with self-loops, of Cai & Wang (2020).
 
-    *Tells* how far the embedding is from where repeated graph convolution takes it: rows proportional to
-    :math:`\sqrt{1 + k_i}`, not equal rows. *Cannot tell* smoothing from shrinking, and grows with the number of nodes;
-    :func:`rayleigh_quotient` is the same without either.
+    .. math::
+        \operatorname{tr} X^\top \tilde\Delta X = \frac12 \sum_{ij} a_{ij}
+        \Big\lVert \frac{x_i}{\sqrt{1 + k_i}} - \frac{x_j}{\sqrt{1 + k_j}} \Big\rVert^2
+
+    It measures the distance from the limit of repeated graph convolution, which is not equal rows
+    but rows proportional to :math:`\sqrt{1 + k_i}`. It grows with the scale of the embedding and
+    with the number of nodes; :func:`rayleigh_quotient` depends on neither.
+    Reference: https://arxiv.org/abs/2006.13318.
 
     Example:
-        >>> import torch
         >>> pair = torch.tensor([[0, 1], [1, 0]])
-        >>> laplacian_energy(torch.tensor([[0.0], [3.0]]), pair)          # (3/√2)²
+        >>> laplacian_energy(torch.tensor([[0.0], [3.0]]), pair)  # (3/√2)²
         tensor(4.5000, dtype=torch.float64)
     """
-    graph = graph_for(x, graph)
-    return graph.total(ops.squared_differences(degree_scaled(x.double(), graph), graph)) / 2
+    csr = whole_csr(x, graph)
+    scaled = x.double() * (csr.degree + 1).rsqrt().unsqueeze(1)
+    return ops.squared_differences(scaled, csr).sum() / 2
 
 
 def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
-    r"""Scale-free energy, :math:`\frac{\frac12 \sum_{ij} a_{ij} \lVert x_i - x_j \rVert^2}{\sum_i k_i \lVert x_i \rVert^2} \in [0, 2]`.
+    r"""Return the share of the embedding that differs across an edge, between 0 and 2.
 
-    It is the Rayleigh quotient of the normalised Laplacian at :math:`D^{1/2} X`: the share of the embedding that differs
-    across an edge. 0 means that neighbours are equal, about 1 that they are unrelated (as independent nodes of mean zero are), 2 that
-    they are opposite.
+    .. math::
+        \frac{\frac12 \sum_{ij} a_{ij} \lVert x_i - x_j \rVert^2}{\sum_i k_i \lVert x_i \rVert^2}
 
-    *Tells* smoothing from shrinking: it does not change when the embedding is multiplied by a number, so if it falls, nodes
-    became alike. *Cannot tell* how large the embedding is (see :func:`~eamp.diagnostics.spectrum.norm`), nor see collapse onto rows that
-    are parallel but of different length: a graph convolution leaves lengths proportional to :math:`\sqrt{1 + k_i}`,
-    which :func:`rayleigh_quotient` calls 0, and a single direction is what the effective rank is for. NaN for an embedding of zeros.
+    It is the Rayleigh quotient of the normalised Laplacian at :math:`D^{1/2} X`. 0 means that
+    neighbours are equal, about 1 that they are unrelated (like independent nodes of mean zero),
+    and 2 that they are opposite. It does not depend on the scale of the embedding, so a fall means
+    that neighbours became alike.
+
+    It does not detect collapse onto rows that are parallel but of different length. Graph
+    convolutions end in rows of length :math:`\sqrt{1 + k_i}`, which :func:`rayleigh_quotient`
+    detects; the effective rank detects a single direction. NaN for an embedding of zeros.
 
     Example:
-        >>> import torch
         >>> pair = torch.tensor([[0, 1], [1, 0]])
-        >>> relative_energy(torch.tensor([[1.0], [3.0]]), pair)           # (3 − 1)² / (1² + 3²)
+        >>> relative_energy(torch.tensor([[1.0], [3.0]]), pair)  # (3 − 1)² / (1² + 3²)
         tensor(0.4000, dtype=torch.float64)
         >>> relative_energy(torch.tensor([[1e-30], [3e-30]]), pair)
         tensor(0.4000, dtype=torch.float64)
@@ -99,38 +103,36 @@ def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
 
 
 def rayleigh_quotient(x: Tensor, graph: Adjacency) -> Tensor:
-    r"""Scale-free energy of graph convolutions,
-    :math:`\frac{\operatorname{tr} X^\top \tilde\Delta X}{\operatorname{tr} X^\top X} \in [0, 2)`.
+    r"""Return :func:`laplacian_energy` over the squared norm, at least 0 and below 2.
 
-    The :func:`laplacian_energy` over the squared norm. 0 means that rows are proportional to :math:`\sqrt{1 + k_i}`, where repeated graph
-    convolution ends; on a regular graph that is the same as equal rows.
+    .. math:: \frac{\operatorname{tr} X^\top \tilde\Delta X}{\operatorname{tr} X^\top X}
 
-    *Tells* smoothing from shrinking, as :func:`relative_energy` does, for layers that normalise symmetrically (GCN, SGC, APPNP);
-    layers that average (SAGE, GAT) end in equal rows, which only :func:`relative_energy` calls 0 on an irregular graph.
-    A diagnosis takes the smaller of the two. NaN for an embedding of zeros.
+    0 means that rows are proportional to :math:`\sqrt{1 + k_i}`, the limit of repeated graph
+    convolution. Like :func:`relative_energy` it does not depend on the scale, but it is made for
+    layers with symmetric normalisation (GCN, SGC, APPNP): on an irregular graph the equal rows in
+    which averaging layers (SAGE, GAT) end have a positive quotient. A diagnosis takes the smaller
+    of the two. NaN for an embedding of zeros.
 
     Example:
-        >>> import torch
         >>> star = torch.tensor([[0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0]])
-        >>> round(rayleigh_quotient(torch.tensor([[4.0], [2.0], [2.0], [2.0]]).sqrt(), star).item(), 9)
+        >>> x = torch.tensor([[4.0], [2.0], [2.0], [2.0]]).sqrt()
+        >>> round(rayleigh_quotient(x, star).item(), 9)
         0.0
     """
-    graph = graph_for(x, graph)
-    x = rescaled(x, graph)
-    energy = graph.total(ops.squared_differences(degree_scaled(x, graph), graph)) / 2
-    return energy / graph.total(x.square().sum(1))
+    x = rescaled(x)
+    return laplacian_energy(x, graph) / x.square().sum()
 
 
-def degree_scaled(x: Tensor, graph: Graph) -> Tensor:
-    """Return x_i / sqrt(1 + k_i)."""
-    return x * (graph.degree + 1).rsqrt().unsqueeze(1)
+def whole_csr(x: Tensor, graph: Adjacency) -> CSR:
+    """Return the CSR of a graph that lies in one process."""
+    csr, _, _ = prepare(x, graph)
+    if isinstance(csr, PartCSR):
+        raise not_for_parts("this measure")
+    return csr
 
 
-def rescaled(x: Tensor, graph: Graph | None = None) -> Tensor:
-    """Return ``x`` in float64, divided by its largest entry; zeros stay zeros.
-
-    So no square underflows or overflows. With ``graph`` the largest entry is that of all nodes.
-    """
+def rescaled(x: Tensor) -> Tensor:
+    """Return ``x`` in float64 with largest entry 1, so that no square underflows or overflows."""
     x = x.double()
     rows = x.detach().abs().amax(1) if x.numel() else x.new_zeros(1)
     largest = rows.amax() if graph is None else graph.largest(rows)

@@ -1,66 +1,62 @@
-"""Every measure by the name it has in a probe's table; the functions live beside this file."""
+"""All measures under the names they have in a probe's table, and the selection of some."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.energies import (
-    laplacian_energy,
-    mean_energy,
-    rayleigh_quotient,
-    relative_energy,
-    rusch_energy,
-)
-from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
-from eamp.diagnostics.spectrum import dead_units, effective_rank, norm, numerical_rank
+from eamp.diagnostics import energies, matrix_measures, similarity
 from eamp.functional import entropy
 from eamp.graph import Graph
 
 OnGraph = Callable[[Tensor, Graph], Tensor | float]
 OnFeatures = Callable[[Tensor], Tensor | float]
-Choice = str | Iterable[str] | Mapping[str, OnGraph] | None
+MeasureSelection = str | Iterable[str] | Mapping[str, OnGraph] | None
 
 ON_GRAPH: dict[str, OnGraph] = {
-    "energy": mean_energy,
-    "relative_energy": relative_energy,
-    "rayleigh_quotient": rayleigh_quotient,
-    "rusch_energy": rusch_energy,
-    "laplacian_energy": laplacian_energy,
+    "energy": energies.mean_energy,
+    "relative_energy": energies.relative_energy,
+    "rayleigh_quotient": energies.rayleigh_quotient,
+    "rusch_energy": energies.rusch_energy,
+    "laplacian_energy": energies.laplacian_energy,
     "entropy": entropy,
-    "mad": mad,
-    "mad_gap": mad_gap,
+    "mad": similarity.mad,
+    "mad_gap": similarity.mad_gap,
 }
 ON_FEATURES: dict[str, OnFeatures] = {
-    "norm": norm,
-    "effective_rank": effective_rank,
-    "numerical_rank": numerical_rank,
-    "dead_units": dead_units,
+    "norm": matrix_measures.norm,
+    "effective_rank": matrix_measures.effective_rank,
+    "numerical_rank": matrix_measures.numerical_rank,
+    "dead_units": matrix_measures.dead_units,
 }
 NEEDS_LABELS = "group_distance_ratio"
 
 
 @dataclass(frozen=True)
 class Measures:
-    """The measures a probe takes, and what they need besides features and graph."""
+    """The measures that a probe takes, as functions by name."""
 
-    on_graph: dict[str, OnGraph] = field(default_factory=dict)
-    on_features: dict[str, OnFeatures] = field(default_factory=dict)
+    on_graph: dict[str, OnGraph]
+    on_features: dict[str, OnFeatures]
 
     @property
     def names(self) -> list[str]:
-        """In the order of the table's columns."""
+        """The names in the order of the table's columns."""
         return [*self.on_graph, *self.on_features]
 
-    def of(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
-        """Every measure as a number; NaN for those on a graph where there is none."""
-        if graph is not None and self.on_features:
-            graph.require_all_rows(f"measuring {', '.join(self.on_features)}")
+    def evaluate(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
+        """Return every measure as a number; without a graph, NaN for those that need one."""
+        if (
+            graph is not None
+            and isinstance(graph.csr, PartCSR)
+            and (local := set(self.names) - {"energy", "entropy"})
+        ):
+            raise not_for_parts(f"measuring {', '.join(sorted(local))}")
         with torch.no_grad():
             on_graph = {
                 name: math.nan if graph is None else float(measure(x, graph))
@@ -71,22 +67,25 @@ class Measures:
             }
 
 
-def choose(choice: Choice, temperature: float, labels: Tensor | None) -> Measures:
-    """All measures, those named, or one's own as a mapping of names to functions of features and graph."""
-    if isinstance(choice, Mapping):
-        return Measures(on_graph=dict(choice))
-    on_graph = ON_GRAPH | {"entropy": partial(entropy_at, temperature=temperature)}
+def select_measures(
+    selection: MeasureSelection, temperature: float, labels: Tensor | None
+) -> Measures:
+    """Return all measures, those named, or a user's own, as functions of features and graph."""
+    if isinstance(selection, Mapping):
+        return Measures(dict(selection), {})
+    on_graph = ON_GRAPH | {"entropy": lambda x, graph: entropy(x.double(), graph, temperature)}
     on_features = dict(ON_FEATURES)
     if labels is not None:
-        on_features[NEEDS_LABELS] = partial(separation, labels=labels)
-    if choice is None:
+        on_features[NEEDS_LABELS] = partial(class_separation, labels=labels)
+    if selection is None:
         return Measures(on_graph, on_features)
-    wanted = [choice] if isinstance(choice, str) else list(choice)
+    wanted = [selection] if isinstance(selection, str) else list(selection)
     if NEEDS_LABELS in wanted and labels is None:
-        raise ValueError(f"{NEEDS_LABELS} compares classes: pass labels=data.y too.")
+        raise ValueError(f"{NEEDS_LABELS} compares classes, but got no labels. Pass labels=data.y.")
     if unknown := [name for name in wanted if name not in on_graph and name not in on_features]:
         raise ValueError(
-            f"no measure named {', '.join(unknown)}; there are {', '.join([*on_graph, *on_features])}."
+            f"no measure is named {', '.join(unknown)}. Pass names among "
+            f"{', '.join([*on_graph, *on_features])}, or a mapping of names to functions."
         )
     return Measures(
         {name: on_graph[name] for name in wanted if name in on_graph},
@@ -94,13 +93,7 @@ def choose(choice: Choice, temperature: float, labels: Tensor | None) -> Measure
     )
 
 
-def entropy_at(x: Tensor, graph: Graph, temperature: float) -> Tensor:
-    """:func:`eamp.entropy` in float64, as the other measures are."""
-    return entropy(x.double(), graph, temperature)
-
-
-def separation(x: Tensor, labels: Tensor) -> Tensor:
-    """:func:`group_distance_ratio`, or NaN where the layer's nodes are not those of the labels."""
-    return (
-        group_distance_ratio(x, labels) if labels.numel() == x.size(0) else x.new_tensor(math.nan)
-    )
+def class_separation(x: Tensor, labels: Tensor) -> Tensor:
+    """Return ``group_distance_ratio``, or NaN if the layer has other nodes than the labels."""
+    same = labels.numel() == len(x)
+    return similarity.group_distance_ratio(x, labels) if same else x.new_tensor(math.nan)

@@ -1,8 +1,7 @@
-"""Which modules of a model a probe watches, and which graph each was called with."""
+"""The modules of a model that a probe watches, and the graph with which each is called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -15,55 +14,49 @@ from eamp.nn.wrapping import Selection, check_names, message_passing_layers, spl
 
 
 def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
-    """The modules to watch with their names; a module known by several names is one module."""
+    """Return the modules to watch with their names; a shared module has its first name."""
     if selection is None:
-        found: Iterator[tuple[str, Module]] = message_passing_layers(model)
+        found = list(message_passing_layers(model))
     else:
         names, types = split(selection)
         check_names(model, names)
-        found = (
-            (name, module)
-            for name, module in model.named_modules()
-            if name in names or isinstance(module, types)
+        modules = model.named_modules()
+        found = [(name, m) for name, m in modules if name in names or isinstance(m, types)]
+    if not found:
+        raise ValueError(
+            f"{type(model).__name__} has no message-passing layer, that is no subclass of "
+            "torch_geometric.nn.MessagePassing. Name other modules with layers=[...]."
         )
     watched: dict[Module, str] = {}
     for name, module in found:
         watched.setdefault(module, name)
-    if not watched:
-        raise ValueError(
-            f"{type(model).__name__} has no message-passing layer to watch. They are recognised as subclasses of "
-            "torch_geometric.nn.MessagePassing; name any other with layers=[...]."
-        )
     return watched
 
 
-def whole_models(model: Module, watched: dict[Module, str]) -> list[Module]:
-    """The modules whose ``forward`` runs every watched layer: the model, and an encoder inside it that holds them all."""
+def models_around(model: Module, watched: dict[Module, str]) -> list[Module]:
+    """Return the modules that contain all watched layers: the model, and perhaps an encoder."""
     return [m for m in model.modules() if m not in watched and watched.keys() <= set(m.modules())]
 
 
 def type_name(layer: Module) -> str:
-    """The layer's class, with its wrapper if it has one."""
-    return (
-        f"EntropyAware({type(layer.conv).__name__})"
-        if isinstance(layer, EntropyAware)
-        else type(layer).__name__
-    )
+    """Return the name of the layer's class, with that of its wrapper if it has one."""
+    if isinstance(layer, EntropyAware):
+        return f"EntropyAware({type(layer.conv).__name__})"
+    return type(layer).__name__
 
 
 def adjacency_of_call(layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The adjacency a layer was called with, or ``None``."""
+    """Return the adjacency among the arguments of a layer's call, or ``None``."""
     place = edge_index_position(layer.conv if isinstance(layer, EntropyAware) else layer)
     candidate = args[place] if place < len(args) else kwargs.get("edge_index")
     return candidate if is_adjacency(candidate) else None
 
 
 def is_adjacency(candidate: Any) -> bool:
-    """Whether it is an ``edge_index``, a sparse matrix or a graph, and no batch vector or edge weight that stands in its place."""
+    """Return whether it is an ``edge_index``, a sparse matrix or a graph, not a batch vector."""
     if isinstance(candidate, Tensor):
-        return candidate.layout != torch.strided or (
-            candidate.dim() == 2 and candidate.size(0) == 2 and not candidate.is_floating_point()
-        )
-    return (
-        isinstance(candidate, Graph) or type(candidate).__module__.split(".")[0] == "torch_sparse"
-    )
+        edge_index = candidate.dim() == 2 and candidate.size(0) == 2
+        integer = not candidate.is_floating_point()
+        return candidate.layout != torch.strided or (edge_index and integer)
+    sparse = type(candidate).__module__.split(".")[0] == "torch_sparse"
+    return isinstance(candidate, Graph) or sparse

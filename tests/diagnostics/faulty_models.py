@@ -1,4 +1,4 @@
-"""Models built to go wrong in one known way, and a grid to run them on."""
+"""Models that go wrong in one known way, and a grid to run them on."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ SIDE = 10
 def grid() -> Tensor:
     """Edges of a 10 × 10 grid with four neighbours."""
     node = torch.arange(SIDE * SIDE).view(SIDE, SIDE)
-    right = [
-        (int(a), int(b)) for a, b in zip(node[:, :-1].flatten(), node[:, 1:].flatten(), strict=True)
-    ]
-    down = [(int(a), int(b)) for a, b in zip(node[:-1].flatten(), node[1:].flatten(), strict=True)]
+    right = zip(node[:, :-1].flatten().tolist(), node[:, 1:].flatten().tolist(), strict=True)
+    down = zip(node[:-1].flatten().tolist(), node[1:].flatten().tolist(), strict=True)
     return undirected(*right, *down)
 
 
@@ -33,7 +31,7 @@ def features(width: int = 32, seed: int = 0) -> Tensor:
 
 
 class Apply(MessagePassingLayer):
-    """A layer that does one known thing."""
+    """A layer that applies one function of features and edges."""
 
     def __init__(self, step: Callable[[Tensor, Adjacency], Tensor]) -> None:
         super().__init__()
@@ -44,7 +42,7 @@ class Apply(MessagePassingLayer):
 
 
 class Stack(Module):
-    """Layers one after the other, perhaps with an activation between them."""
+    """Layers in sequence, with an optional activation between them."""
 
     def __init__(
         self, *layers: Module, activation: Callable[[Tensor], Tensor] | None = None
@@ -60,7 +58,7 @@ class Stack(Module):
 
 
 def mean_of_neighbourhood(x: Tensor, edge_index: Adjacency) -> Tensor:
-    """Row-normalised averaging over a node and its neighbours."""
+    """Average over a node and its neighbours."""
     csr, _, _ = prepare(x, edge_index)
     return neighbour_sums(
         1 / (csr.degree + 1), x, torch.ones_like(csr.degree), csr, self_loops=True
@@ -68,7 +66,7 @@ def mean_of_neighbourhood(x: Tensor, edge_index: Adjacency) -> Tensor:
 
 
 def average(x: Tensor, edge_index: Adjacency) -> Tensor:
-    """The same, at the norm it had before."""
+    """Average over the neighbourhood and restore the norm."""
     out = mean_of_neighbourhood(x, edge_index)
     return out * x.norm() / out.norm()
 
@@ -80,7 +78,7 @@ def rotate(x: Tensor, edge_index: Adjacency) -> Tensor:
 
 
 def flatten(x: Tensor, edge_index: Adjacency) -> Tensor:
-    """Every feature but the first becomes smaller; the norm stays, and so do differences between neighbours."""
+    """Halve every feature but the first; the norm and differences between neighbours stay."""
     out = x * torch.tensor([1.0] + [0.5] * (x.size(1) - 1))
     return out * x.norm() / out.norm()
 
@@ -90,5 +88,5 @@ def scale(factor: float) -> Callable[[Tensor, Adjacency], Tensor]:
 
 
 def star_of_stars() -> Graph:
-    """Degrees 1 to 6 in one component: where equal rows and rows proportional to sqrt(1 + k) are different things."""
+    """A tree with degrees 1 to 6, on which equal rows and rows ∝ sqrt(1 + k) differ."""
     return Graph(undirected((0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (1, 7), (1, 8), (2, 9)))
