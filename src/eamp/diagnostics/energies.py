@@ -10,9 +10,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from eamp import ops
 from eamp.functional import energy_on
 from eamp.graph import Adjacency, Graph, graph_for
+from eamp.ops import squared_differences
 
 
 def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -31,7 +31,7 @@ def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
         tensor(1.4226, dtype=torch.float64)
     """
     graph = graph_for(x, graph)
-    return graph.total(energy_on(x.double(), graph)) / max(graph.total_nodes, 1)
+    return graph.total(energy_on(x.double(), graph)) / graph.total_nodes
 
 
 def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -49,7 +49,7 @@ def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
         tensor(3.3333, dtype=torch.float64)
     """
     graph = graph_for(x, graph)
-    return graph.total(ops.squared_differences(x.double(), graph)) / graph.total_nodes
+    return graph.total(squared_differences(x.double(), graph)) / graph.total_nodes
 
 
 def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -69,9 +69,9 @@ def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
         >>> laplacian_energy(torch.tensor([[0.0], [3.0]]), pair)  # (3/√2)²
         tensor(4.5000, dtype=torch.float64)
     """
-    csr = whole_csr(x, graph)
-    scaled = x.double() * (csr.degree + 1).rsqrt().unsqueeze(1)
-    return ops.squared_differences(scaled, csr).sum() / 2
+    graph = graph_for(x, graph)
+    scaled = x.double() * (graph.degree + 1).rsqrt().unsqueeze(1)
+    return graph.total(squared_differences(scaled, graph)) / 2
 
 
 def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -98,8 +98,8 @@ def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
     """
     graph = graph_for(x, graph)
     x = rescaled(x, graph)
-    weight = graph.total(graph.degree * x.square().sum(1))
-    return graph.total(ops.squared_differences(x, graph)) / 2 / weight
+    weighted_norm = graph.total(graph.degree * x.square().sum(1))
+    return graph.total(squared_differences(x, graph)) / 2 / weighted_norm
 
 
 def rayleigh_quotient(x: Tensor, graph: Adjacency) -> Tensor:
@@ -119,20 +119,16 @@ def rayleigh_quotient(x: Tensor, graph: Adjacency) -> Tensor:
         >>> round(rayleigh_quotient(x, star).item(), 9)
         0.0
     """
-    x = rescaled(x)
-    return laplacian_energy(x, graph) / x.square().sum()
+    graph = graph_for(x, graph)
+    x = rescaled(x, graph)
+    return laplacian_energy(x, graph) / graph.total(x.square().sum(1))
 
 
-def whole_csr(x: Tensor, graph: Adjacency) -> CSR:
-    """Return the CSR of a graph that lies in one process."""
-    csr, _, _ = prepare(x, graph)
-    if isinstance(csr, PartCSR):
-        raise not_for_parts("this measure")
-    return csr
+def rescaled(x: Tensor, graph: Graph | None = None) -> Tensor:
+    """Return ``x`` in float64 with largest entry 1, so that no square underflows or overflows.
 
-
-def rescaled(x: Tensor) -> Tensor:
-    """Return ``x`` in float64 with largest entry 1, so that no square underflows or overflows."""
+    With ``graph``, the largest entry is that of all its nodes.
+    """
     x = x.double()
     rows = x.detach().abs().amax(1) if x.numel() else x.new_zeros(1)
     largest = rows.amax() if graph is None else graph.largest(rows)

@@ -51,12 +51,8 @@ class Measures:
 
     def evaluate(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
         """Return every measure as a number; without a graph, NaN for those that need one."""
-        if (
-            graph is not None
-            and isinstance(graph.csr, PartCSR)
-            and (local := set(self.names) - {"energy", "entropy"})
-        ):
-            raise not_for_parts(f"measuring {', '.join(sorted(local))}")
+        if graph is not None and self.on_features:
+            graph.require_all_rows(f"measuring {', '.join(self.on_features)}")
         with torch.no_grad():
             on_graph = {
                 name: math.nan if graph is None else float(measure(x, graph))

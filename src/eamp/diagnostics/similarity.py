@@ -17,9 +17,6 @@ SAMPLED_SOURCES = 64  # nodes whose remote nodes are searched, at REMOTE_HOPS pa
 SAMPLED_NODES = 1000  # nodes whose pairwise distances are taken, 8 MB in float64
 SEED = 0  # of both samples, so that the same graph gives the same numbers
 
-_remote: WeakKeyDictionary[Graph, dict[tuple[int, int, int], tuple[Tensor, Tensor]]]
-_remote = WeakKeyDictionary()
-
 
 def mad(x: Tensor, graph: Adjacency) -> Tensor:
     r"""Return MAD, the mean average cosine distance between neighbours, of Chen et al. (2020).
@@ -39,10 +36,10 @@ def mad(x: Tensor, graph: Adjacency) -> Tensor:
         >>> mad(torch.tensor([[1.0, 0.0], [5.0, 0.0], [0.0, 2.0]]), path)  # of 0, 1/2 and 1
         tensor(0.5000, dtype=torch.float64)
     """
-    csr, _, _ = prepare(x, graph)
+    graph = graph_for(x, graph)
     # For rows u of length 1: 1 − cos(u_i, u_j) = ½‖u_i − u_j‖²
-    mean_distance = ops.squared_differences(unit_rows(x), csr) / 2 / csr.degree
-    return mean_distance[csr.degree > 0].mean()
+    distance = ops.squared_differences(unit_rows(x), graph) / 2 / graph.degree.clamp(min=1e-300)
+    return graph.total(distance) / graph.total((graph.degree > 0).double())
 
 
 def mad_gap(
@@ -126,15 +123,15 @@ def remote_nodes(graph: Graph, hops: int, num_sources: int, seed: int) -> tuple[
 
     def compute() -> tuple[Tensor, Tensor]:
         sources = sample_indices(graph.num_nodes, num_sources, seed).to(graph.device)
-        return sources, 1 - within_hops(graph.csr, sources, hops - 1)
+        return sources, 1 - within_hops(graph, sources, hops - 1)
 
-    found, key = _remote.setdefault(graph, {}), (hops, num_sources, seed)
-    return found[key] if key in found else found.setdefault(key, compute())
+    graph.require_all_rows("the distance to remote nodes")
+    return graph.remember((remote_nodes, hops, num_sources, seed), compute)
 
 
-def within_hops(csr: CSR, sources: Tensor, hops: int) -> Tensor:
+def within_hops(graph: Graph, sources: Tensor, hops: int) -> Tensor:
     """Return a 0/1 matrix ``[n, s]`` of the nodes at most ``hops`` steps from each source."""
-    ones = torch.ones_like(csr.degree)
+    ones = torch.ones_like(graph.degree)
     within = ones.new_zeros(ones.numel(), sources.numel())
     within[sources, torch.arange(sources.numel(), device=sources.device)] = 1
     for _ in range(hops):
