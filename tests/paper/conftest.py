@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from eamp.paper.published import table_1
-from eamp.paper.write_report import write_report
+from eamp.paper.report import write_report
 
 
 def cell(

@@ -11,7 +11,7 @@ import eamp
 from eamp.paper import accuracy_charts, energy_charts, entropy_charts
 from eamp.report.colours import FAMILIES, looks
 from eamp.report.figure import disk_spec, page_spec
-from eamp.report.line_charts import Decades
+from eamp.report.log_axis import Decades
 
 
 def texts(spec: dict[str, Any]) -> str:

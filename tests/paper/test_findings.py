@@ -1,6 +1,6 @@
 import pandas as pd
 
-from eamp.paper.differences import differences
+from eamp.paper.differences_from_paper import differences
 from eamp.paper.findings import in_brief
 
 

@@ -2,9 +2,9 @@ import re
 
 import pandas as pd
 
-from eamp.report import table_formats as formats
-from eamp.report import tables
-from eamp.report.tables import Table
+from eamp.report import table as formats
+from eamp.paper import tables
+from eamp.paper.tables import Table
 
 
 def test_table_1_says_three_readings_side_by_side(frames: dict[str, pd.DataFrame]) -> None:

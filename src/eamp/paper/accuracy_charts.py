@@ -9,8 +9,8 @@ from eamp.paper.comparison import PAPER_READING, TEST_READING, in_order, summari
 from eamp.report import number_format as numbers
 from eamp.report.colours import Look, family, looks
 from eamp.report.figure import Figure, Panel
-from eamp.report.line_charts import OPACITY, depth_axis, model_encodings, shape
-from eamp.report.tables import main_rows
+from eamp.report.log_axis import OPACITY, depth_axis, model_encodings, shape
+from eamp.paper.tables import main_rows
 from eamp.report.theme import ink
 
 ACCURACY_LABEL = "replace(format(datum.value, '.1f'), '0.', '.')"

@@ -12,7 +12,7 @@ from eamp.paper.published import ENTROPIC_SETTINGS, FIGURE_3_DATA, FIGURE_3_DEPT
 from eamp.report import number_format as numbers
 from eamp.report.colours import PUSH, Look, family, looks
 from eamp.report.figure import Chart, Figure, Panel
-from eamp.report.line_charts import (
+from eamp.report.log_axis import (
     OPACITY,
     Decades,
     around,

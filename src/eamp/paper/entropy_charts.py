@@ -14,7 +14,7 @@ import eamp
 from eamp.report import number_format as numbers
 from eamp.report.colours import INK, PULL, PUSH, Look
 from eamp.report.figure import Figure, Panel
-from eamp.report.line_charts import OPACITY, model_encodings
+from eamp.report.log_axis import OPACITY, model_encodings
 from eamp.report.theme import ink
 
 # Node 0 and its neighbours 1 to 4. Node 5, far out, raises the energy of neighbour 4 above T.

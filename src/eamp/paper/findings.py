@@ -17,7 +17,7 @@ from eamp.paper.comparison import (
 )
 from eamp.paper.published import ENTROPIC_SETTINGS, FIGURE_3_DATA, FIGURE_3_DEPTH, FIGURE_3_LOWEST
 from eamp.report import number_format as numbers
-from eamp.report.tables import main_rows, u_curves
+from eamp.paper.tables import main_rows, u_curves
 
 KEPT = 0.1  # a network keeps its energy if the deepest one has at least this share of the shallowest one's
 BASIC, ENTROPIC = "Basic GCN", "Entropic GCN"

@@ -11,12 +11,12 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from eamp.paper.differences import Difference
+from eamp.paper.differences_from_paper import Difference
 from eamp.paper.findings import Finding
-from eamp.report import table_formats as formats
+from eamp.report import table as formats
 from eamp.report.colours import Look
 from eamp.report.figure import Figure, page_spec
-from eamp.report.tables import MARK, Table
+from eamp.paper.tables import MARK, Table
 from eamp.report.theme import INKS, config, params
 
 # Nothing may be fetched; scripts and styles are the page's own. Vega compiles its expressions, hence 'unsafe-eval'.

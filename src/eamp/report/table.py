@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from eamp.report.tables import Table
+from eamp.paper.tables import Table
 
 HEADING_WIDTH = 19
 

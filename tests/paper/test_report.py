@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from eamp.paper.write_report import from_folder, write_report
+from eamp.paper.report import from_folder, write_report
 
 KEYS = ("figure_1a", "figure_1b", "figure_2", "figure_3", "table_1", "thresholds", "variants")
 LOADING = {

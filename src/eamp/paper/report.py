@@ -12,14 +12,15 @@ import pandas as pd
 
 from eamp.paper import accuracy_charts, energy_charts, entropy_charts
 from eamp.paper.comparison import COLUMNS, checked, flat
-from eamp.paper.differences import PROTOCOL_NOTES, differences
+from eamp.paper.differences_from_paper import PROTOCOL_NOTES, differences
 from eamp.paper.findings import in_brief
-from eamp.report import figure, tables
-from eamp.report import table_formats as formats
+from eamp.paper import tables
+from eamp.report import figure
+from eamp.report import table as formats
 from eamp.report.figure import Figure
 from eamp.report.page import Page
 from eamp.report.provenance import provenance, run_facts
-from eamp.report.tables import Table
+from eamp.paper.tables import Table
 
 WORDS = (
     "name",
