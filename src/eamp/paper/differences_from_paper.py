@@ -1,4 +1,4 @@
-"""What differs from the paper, and why. What is known of how the paper was run stands here; what it costs is computed from the run."""
+"""Explain how this reproduction differs from the paper, with the effect that the run measured."""
 
 from __future__ import annotations
 
@@ -6,121 +6,128 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from eamp.paper.comparison import PAPER_READING, TEST_READING, paired, title
+from eamp.paper.comparison import PAPER_READING, READINGS, TEST_READING, paired, title
+from eamp.paper.energy_statistics import energy_kept, figure_2_threshold
 from eamp.paper.entropy_charts import TEMPERATURE, gradient_error
-from eamp.paper.findings import ENTROPIC, figure_2_threshold, kept
-from eamp.report import number_format as numbers
+from eamp.paper.frames import NETWORK, Frames
+from eamp.paper.published import ENTROPIC
+from eamp.report.number_format import format_change, format_energy
 
-# How the paper's numbers came about, as its authors' code shows; the recipes follow it.
+# How the paper's numbers were obtained, according to the authors' code; the recipes do the same.
 PROTOCOL_NOTES = (
-    "Public split; width 256; Adam with learning rate 1e-3, no weight decay, no dropout; cross-entropy summed over the training nodes; "
+    "Public split; width 256; Adam with learning rate 1e-3, no weight decay, no dropout; "
+    "cross-entropy summed over the training nodes; "
     "learning rate annealed to 0 along a cosine over 100 epochs.",
     "λ = 1, T = 10; on CiteSeer λ = 10, T = 1.",
-    "Depth L means L hidden layers and an output convolution for Basic and Entropic GCN; L − 1 hidden layers and an output convolution "
-    "for PairNorm; for G2 a linear encoder, L applications of one shared convolution, and a linear decoder.",
+    "Depth L means L hidden layers and an output convolution for Basic and Entropic GCN; "
+    "L − 1 hidden layers and an output convolution for PairNorm; "
+    "for G2 a linear encoder, L applications of one shared convolution, and a linear decoder.",
     "PairNorm scales each node individually, to 3, on row-normalised features.",
 )
+NOT_MEASURED = "Not measured in this run."
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A point on which paper, code and this run do not agree, and what the run says of it."""
+    """A point on which the paper, its code and this run differ, and its measured effect."""
 
     subject: str
     what: str
     measured: str
 
 
-def differences(
-    cells: pd.DataFrame, depth_energies: pd.DataFrame, thresholds: pd.DataFrame
-) -> list[Difference]:
-    """All of them; where a run did not measure one, it says so."""
-    changes = paired(cells)
+def differences(frames: Frames) -> list[Difference]:
+    """Return all differences; an effect that the run did not measure is reported as such."""
+    changes = paired(frames.cells)
+    energies = energies_held(frames.depth_energies), threshold(frames.thresholds)
     return [
         Difference(
             "Which accuracy",
-            f"The number in the paper's table is the {PAPER_READING} over the epochs of one seed; no test node is looked at. "
-            f"Here that reading is kept apart from the {TEST_READING}; both come from the same runs.",
-            seeds_of(cells),
+            f"The number in the paper's table is the {PAPER_READING} over the epochs of one seed; "
+            "no test node is looked at. "
+            f"Here that reading is kept apart from the {TEST_READING}; "
+            "both come from the same runs.",
+            seeds_per_cell(frames.cells),
         ),
         Difference(
             "G2's logits",
-            "The authors' G2 passes its logits through a ReLU, which the code of G2's own authors does not.",
+            "The authors' G2 passes its logits through a ReLU, "
+            "which the code of G2's own authors does not.",
             change_of(changes, "G2, no ReLU on logits"),
         ),
         Difference(
             "Detached or not",
-            "The paper says that the entropy step is detached from back-propagation; its code differentiates through it.",
+            "The paper says that the entropy step is detached from back-propagation; "
+            "its code differentiates through it.",
             change_of(changes, "Entropic GCN, detached"),
         ),
         Difference(
             "The gradient's formula",
-            "The paper takes one normaliser C out of the sum over neighbours, which is right on regular graphs only. "
-            f"On the example of Figure 1a, at T = {TEMPERATURE:g}, its formula is {100 * gradient_error():.0f} % of the gradient's size "
-            "away from it.",
+            "The paper takes one normaliser C out of the sum over neighbours, "
+            "which is right on regular graphs only. "
+            f"On the example of Figure 1a, at T = {TEMPERATURE:g}, its formula is "
+            f"{100 * gradient_error():.0f} % of the gradient's size away from it.",
             change_of(changes, "Entropic GCN, exact gradient"),
         ),
         Difference(
             "The formula of P̄",
-            "The paper prints (P + 1) ⊙ ln P. Its proof and its argument about signs need P ⊙ (1 + ln P), which is what is computed here.",
+            "The paper prints (P + 1) ⊙ ln P. "
+            "Its proof and its argument about signs need P ⊙ (1 + ln P), "
+            "which is what is computed here.",
             "",
         ),
         Difference(
             "Figure 2's constant energy",
-            "The paper says that Entropic GCN holds its energy to depth 1000. Whether it does depends on λ: the step has to win over the "
-            "contraction of the layer itself.",
-            " ".join(part for part in (held(depth_energies), needed(thresholds)) if part),
+            "The paper says that Entropic GCN holds its energy to depth 1000. "
+            "Whether it does depends on λ: "
+            "the step has to win over the contraction of the layer itself.",
+            " ".join(filter(None, energies)),
         ),
     ]
 
 
-def seeds_of(cells: pd.DataFrame) -> str:
-    """How many seeds stand behind a number of ours."""
+def seeds_per_cell(cells: pd.DataFrame) -> str:
+    """State how many seeds each mean is taken over."""
     if cells.empty:
         return "No network was trained in this run."
-    number = cells.groupby(["data", "name", "depth"])["seed"].nunique()
+    number = cells.groupby(NETWORK)["seed"].nunique()
     low, high = int(number.min()), int(number.max())
     return f"Seeds per cell in this run: {low if low == high else f'{low} to {high}'}."
 
 
 def change_of(changes: pd.DataFrame, variant: str) -> str:
-    """What a variant changes at its greatest depth on each dataset, in both readings."""
-    part = changes[changes["name"] == variant] if not changes.empty else changes
+    """State what a variant changes at its greatest depth on each dataset."""
+    part = changes[changes["name"] == variant]
     if part.empty:
-        return "Not measured in this run."
+        return NOT_MEASURED
     words = []
     for data, rows in part.groupby("data", sort=False):
         row = rows.loc[rows["depth"].idxmax()]
-        by = numbers.change_with_deviation(
-            row["best_val_accuracy_change"], row["best_val_accuracy_change_deviation"]
+        texts = (
+            f"{format_change(row[f'{reading}_change'], row[f'{reading}_change_deviation'])} {name}"
+            for reading, name in READINGS.items()
         )
-        test = numbers.change_with_deviation(
-            row["test_accuracy_change"], row["test_accuracy_change_deviation"]
-        )
-        words.append(
-            f"{title(data)}, {row['depth']} layers: {by} {PAPER_READING}, {test} {TEST_READING}"
-        )
+        words.append(f"{title(data)}, {row['depth']} layers: {', '.join(texts)}")
     return f"“{variant}” against its base — {'; '.join(words)} (paired over seeds)."
 
 
-def held(depth_energies: pd.DataFrame) -> str:
-    """Each Entropic GCN of Figure 2 at its greatest depth."""
+def energies_held(depth_energies: pd.DataFrame) -> str:
+    """State whether each Entropic GCN of Figure 2 holds its energy at its greatest depth."""
     if depth_energies.empty:
-        return "Not measured in this run."
-    table = kept(depth_energies)
-    rows = table[table["network"].str.startswith(ENTROPIC)].to_dict("records")
+        return NOT_MEASURED
+    table = energy_kept(depth_energies)
     words = [
-        f"{r['network']}: {numbers.energy(r['last'])} at {r['depth']} layers, {'held' if r['kept'] else 'not held'}"
-        for r in rows
+        f"{row['network']}: {format_energy(row['last'])} at {row['depth']} layers, "
+        f"{'held' if row['kept'] else 'not held'}"
+        for row in table[table["network"].str.startswith(ENTROPIC)].to_dict("records")
     ]
     return f"{'; '.join(words)}." if words else ""
 
 
-def needed(thresholds: pd.DataFrame) -> str:
-    """λ's threshold, where it was measured."""
+def threshold(thresholds: pd.DataFrame) -> str:
+    """State the measured threshold of λ, if there is one."""
     row = figure_2_threshold(thresholds)
-    return (
-        ""
-        if row is None
-        else f"Measured threshold on the graph “{row['graph']}” at width {row['width']}: λ = {row['measured']:.1f}."
-    )
+    if row is None:
+        return ""
+    where = f"the graph “{row['graph']}” at width {row['width']}"
+    return f"Measured threshold on {where}: λ = {row['measured']:.1f}."

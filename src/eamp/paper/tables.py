@@ -1,9 +1,9 @@
-"""What each table of the report shows: Table 1, the variants, and the numbers behind the figures."""
+"""The tables of the report: Table 1, the variants, and the numbers behind the figures."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -12,166 +12,109 @@ from eamp.paper.comparison import (
     READINGS,
     TEST_READING,
     TOLERANCE,
-    deepest,
+    mean_text,
     paired,
     sorted_by,
     summarised,
     title,
+    without_variants,
 )
-from eamp.report import number_format as numbers
+from eamp.paper.energy_statistics import deepest, u_curves
+from eamp.paper.frames import Frames
+from eamp.report.number_format import format_accuracy, format_change, format_count, format_energy
+from eamp.report.table import MARK, Table
 
-MARK = "†"
+KEYS = ("table_1", "variants", "figure_3", "figure_2", "thresholds")
+TABLE_1_COLUMNS = ("model", "depth", "paper", f"ours: {PAPER_READING}", TEST_READING)
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table in print, and the numbers it was printed from.
-
-    Attributes:
-        key: its file name.
-        columns: headings; the first ``labels`` of them are words, the others numbers.
-        rows: every cell as text.
-        raw: what is saved as CSV, unrounded.
-        note: what stands below it.
-        dataset: of which it speaks, where the page shows a table per dataset.
-    """
-
-    key: str
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    raw: pd.DataFrame
-    labels: int = 1
-    note: str = ""
-    dataset: str = ""
-
-    def grouped(self) -> list[list[tuple[str, ...]]]:
-        """The rows in blocks of one first word."""
-        breaks = [
-            0,
-            *(at for at in range(1, len(self.rows)) if self.rows[at][0] != self.rows[at - 1][0]),
-            len(self.rows),
-        ]
-        return [list(self.rows[start:end]) for start, end in pairwise(breaks) if start < end]
+def all_tables(frames: Frames) -> dict[str, Table]:
+    """Return the tables that the frames have data for, by their keys."""
+    made = (
+        table_1(frames.cells),
+        variants(frames.cells),
+        figure_3(frames.layer_energies),
+        figure_2(frames.depth_energies),
+        thresholds(frames.thresholds),
+    )
+    return {table.key: table for table in made if table is not None and table.rows}
 
 
 def table_1(cells: pd.DataFrame) -> Table:
-    """Dataset, model and depth: the paper's number, ours in the same reading, and the test accuracy."""
-    summary = main_rows(summarised(cells))
-    rows = tuple((title(row["data"]), *compared_row(row)) for row in summary.to_dict("records"))
-    return Table(
-        "table_1",
-        table_1_caption(summary),
-        ("dataset", *COMPARED),
-        rows,
-        summary.drop(columns="variant"),
-        3,
-        table_1_note(summary),
+    """Compare every cell with the paper's Table 1, and show its test accuracy beside it."""
+    summary = summarised(without_variants(cells))
+    rows = tuple((title(row["data"]), *table_1_row(row)) for row in summary.to_dict("records"))
+    caption = (
+        f"Accuracy by depth. Paper: its Table 1 ({PAPER_READING}, one seed). "
+        f"Ours: the same reading, and the {TEST_READING}."
     )
+    note = table_1_note(summary)
+    return Table("table_1", caption, ("dataset", *TABLE_1_COLUMNS), rows, summary, 3, note)
 
 
 def table_1_by_dataset(cells: pd.DataFrame) -> list[Table]:
-    """The same, a table per dataset."""
-    summary = main_rows(summarised(cells))
-    return [
-        Table(
-            "table_1",
-            title(data),
-            COMPARED,
-            tuple(compared_row(row) for row in part.to_dict("records")),
-            part,
-            2,
-            "",
-            data,
-        )
-        for data, part in summary.groupby("data", sort=False)
-    ]
+    """Return Table 1 as one table per dataset."""
+    tables = []
+    for data, part in summarised(without_variants(cells)).groupby("data", sort=False):
+        rows = tuple(table_1_row(row) for row in part.to_dict("records"))
+        tables.append(Table("table_1", title(data), TABLE_1_COLUMNS, rows, part, 2))
+    return tables
 
 
-COMPARED = ("model", "depth", "paper", f"ours: {PAPER_READING}", TEST_READING)
-
-
-def main_rows(summary: pd.DataFrame) -> pd.DataFrame:
-    """Models under their own names, not the variants."""
-    return summary[~summary["variant"].astype(bool)].reset_index(drop=True)
-
-
-def compared_row(row: dict[str, float]) -> tuple[str, ...]:
-    """One cell of Table 1, in its three readings."""
-    ours = numbers.with_deviation(row["best_val_accuracy"], row["best_val_accuracy_deviation"])
-    return (
-        str(row["name"]),
-        str(row["depth"]),
-        numbers.accuracy(row["published"], 2),
-        ours + (MARK if row["far"] else ""),
-        numbers.with_deviation(row["test_accuracy"], row["test_accuracy_deviation"]),
-    )
-
-
-def table_1_caption(summary: pd.DataFrame) -> str:
-    """Which numbers stand beside each other."""
-    return f"Accuracy by depth. Paper: its Table 1 ({PAPER_READING}, one seed). Ours: the same reading, and the {TEST_READING}."
+def table_1_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return model, depth, and the three accuracies of a row of Table 1."""
+    ours = mean_text(row, "best_val_accuracy") + (MARK if row["far"] else "")
+    paper, test = format_accuracy(row["published"], 2), mean_text(row, "test_accuracy")
+    return str(row["name"]), str(row["depth"]), paper, ours, test
 
 
 def table_1_note(summary: pd.DataFrame) -> str:
-    """Seeds, and what the mark means if it occurs."""
-    seeds = sorted(set(summary["seeds"]))
+    """State the number of seeds, and what the mark means if a row has it."""
     parts = []
-    if seeds:
-        several = "; mean ± sample standard deviation" if seeds[-1] > 1 else ""
-        parts.append(
-            f"{' or '.join(numbers.counted(int(n), 'seed') for n in seeds)} per cell{several}."
-        )
+    if not summary.empty:
+        several = "; mean ± sample standard deviation" if summary["seeds"].max() > 1 else ""
+        parts.append(f"{seed_counts(summary)} per cell{several}.")
     if summary["far"].any():
         parts.append(
-            f"{MARK} further than {numbers.accuracy(TOLERANCE, 2)} from the paper's number."
+            f"{MARK} further than {format_accuracy(TOLERANCE, 2)} from the paper's number."
         )
     return " ".join(parts)
 
 
+def seed_counts(summary: pd.DataFrame) -> str:
+    """List the distinct numbers of seeds."""
+    return " or ".join(
+        format_count(int(number), "seed") for number in sorted(set(summary["seeds"]))
+    )
+
+
 def variants(cells: pd.DataFrame) -> Table | None:
-    """Variants beside their parents, seed by seed; ``None`` where there are none."""
+    """Compare variants with their parents, seed by seed; ``None`` without variants."""
     changes = paired(cells)
     if changes.empty:
         return None
     changes = sorted_by(changes, ["name", "data", "depth"])
     rows = []
     for row in changes.to_dict("records"):
-        cell: list[str] = [row["name"], title(row["data"]), str(row["depth"])]
+        cells_of_row = [row["name"], title(row["data"]), str(row["depth"])]
         for reading in READINGS:
-            cell += [
-                numbers.accuracy(row[f"{reading}_parent"]),
-                numbers.accuracy(row[reading]),
-                numbers.change_with_deviation(
-                    row[f"{reading}_change"], row[f"{reading}_change_deviation"]
-                ),
-            ]
-        rows.append(tuple(cell))
-    columns = (
-        "variant",
-        "dataset",
-        "depth",
-        *(
-            f"{which}: {words}"
-            for words in READINGS.values()
-            for which in ("base", "variant", "change")
-        ),
+            change = format_change(row[f"{reading}_change"], row[f"{reading}_change_deviation"])
+            means = (format_accuracy(row[name]) for name in (f"{reading}_parent", reading))
+            cells_of_row += [*means, change]
+        rows.append(tuple(cells_of_row))
+    kinds = ("base", "variant", "change")
+    readings = (f"{kind}: {words}" for words in READINGS.values() for kind in kinds)
+    caption = "What the paper's shortcuts cost: each variant beside its base."
+    note = (
+        "Base: the model before the comma. Changes are paired seed by seed "
+        f"({seed_counts(changes)}; ± sample standard deviation of the differences)."
     )
-    seeds = " or ".join(numbers.counted(int(n), "seed") for n in sorted(set(changes["seeds"])))
-    note = f"Base: the model before the comma. Changes are paired seed by seed ({seeds}; ± sample standard deviation of the differences)."
-    return Table(
-        "variants",
-        "What the paper's shortcuts cost: each variant beside its base.",
-        columns,
-        tuple(rows),
-        changes,
-        3,
-        note,
-    )
+    columns = ("variant", "dataset", "depth", *readings)
+    return Table("variants", caption, columns, tuple(rows), changes, 3, note)
 
 
 def figure_2(depth_energies: pd.DataFrame) -> Table | None:
-    """Energy of untrained networks by depth, means over seeds."""
+    """Show the energies of untrained networks by depth, as means over the seeds."""
     if depth_energies.empty:
         return None
     order = list(dict.fromkeys(depth_energies["network"]))
@@ -179,90 +122,53 @@ def figure_2(depth_energies: pd.DataFrame) -> Table | None:
         index="network", columns="depth", values="energy", aggfunc="mean"
     ).loc[order]
     rows = tuple(
-        (str(network), *map(numbers.energy, row))
-        for network, row in zip(wide.index, wide.to_numpy().tolist(), strict=True)
+        (str(name), *map(format_energy, energies)) for name, *energies in wide.itertuples()
     )
-    seeds = numbers.counted(depth_energies["seed"].nunique(), "seed")
-    caption = f"Mean Dirichlet energy of untrained networks on the 10 × 10 grid, by number of layers; mean over {seeds}."
-    return Table(
-        "figure_2",
-        caption,
-        ("network", *map(str, wide.columns)),
-        rows,
-        depth_energies,
-        1,
-        "0 means exactly 0.",
+    caption = (
+        "Mean Dirichlet energy of untrained networks on the 10 × 10 grid, by number of layers; "
+        f"mean over {format_count(depth_energies['seed'].nunique(), 'seed')}."
     )
+    columns = ("network", *map(str, wide.columns))
+    return Table("figure_2", caption, columns, rows, depth_energies, 1, "0 means exactly 0.")
 
 
 def figure_3(layer_energies: pd.DataFrame) -> Table | None:
-    """The U-curves in five numbers each; the CSV holds every layer."""
+    """Summarise the U-curves of the deepest networks; the CSV file holds every layer."""
     if layer_energies.empty:
         return None
+    columns = {
+        "first": "first layer",
+        "lowest": "lowest",
+        "middle": "median of the middle third",
+        "last": "last layer",
+    }
     curves = sorted_by(u_curves(deepest(layer_energies)), ["data", "name", "depth"])
     rows = tuple(
         (
             title(row["data"]),
             row["name"],
             str(row["depth"]),
-            *(numbers.energy(row[key]) for key in ("first", "lowest", "middle", "last")),
+            *(format_energy(row[column]) for column in columns),
             str(row["lowest_layer"]),
         )
         for row in curves.to_dict("records")
     )
-    columns = (
-        "dataset",
-        "model",
-        "depth",
-        "first layer",
-        "lowest",
-        "median of the middle third",
-        "last layer",
-        "layer of the lowest",
-    )
-    seeds = numbers.counted(layer_energies["seed"].nunique(), "seed")
-    return Table(
-        "figure_3",
-        f"Energy after the layers of the deepest trained networks; mean over {seeds}.",
-        columns,
-        rows,
-        layer_energies,
-        3,
-    )
-
-
-def u_curves(layer_energies: pd.DataFrame) -> pd.DataFrame:
-    """Per dataset, model and depth: energy at the first and last layer, the lowest with its layer, and the middle third's median."""
-    rows = []
-    for (data, name, depth), part in layer_energies.groupby(["data", "name", "depth"], sort=False):
-        curve = part.groupby("layer")["energy"].mean().sort_index()
-        third = len(curve) // 3
-        middle = curve.iloc[third : len(curve) - third]
-        row = {
-            "data": data,
-            "name": name,
-            "depth": depth,
-            "first": curve.iloc[0],
-            "last": curve.iloc[-1],
-            "middle": middle.median(),
-        }
-        rows.append(
-            row
-            | {
-                "lowest": curve.min(),
-                "lowest_layer": curve.idxmin() if curve.notna().any() else numbers.NOTHING,
-            }
-        )
-    return pd.DataFrame(rows)
+    headings = ("dataset", "model", "depth", *columns.values(), "layer of the lowest")
+    seeds = format_count(layer_energies["seed"].nunique(), "seed")
+    caption = f"Energy after the layers of the deepest trained networks; mean over {seeds}."
+    return Table("figure_3", caption, headings, rows, layer_energies, 3)
 
 
 def thresholds(found: pd.DataFrame) -> Table | None:
-    """λ's threshold by graph and width."""
+    """Show measured and predicted thresholds of λ by graph and width."""
     if found.empty:
         return None
     rows = tuple(
-        (r["graph"], str(r["width"]), f"{r['measured']:.2f}", f"{r['predicted']:.2f}")
-        for r in found.to_dict("records")
+        (row["graph"], str(row["width"]), f"{row['measured']:.2f}", f"{row['predicted']:.2f}")
+        for row in found.to_dict("records")
     )
-    caption = "λ above which an untrained ReLU GCN of 100 layers keeps its energy (T = 1): measured, and predicted from the graph's spectrum."
-    return Table("thresholds", caption, ("graph", "width", "measured", "predicted"), rows, found, 1)
+    caption = (
+        "λ above which an untrained ReLU GCN of 100 layers keeps its energy (T = 1): "
+        "measured, and predicted from the graph's spectrum."
+    )
+    return Table("thresholds", caption, ("graph", "width", "measured", "predicted"), rows, found)
