@@ -33,7 +33,7 @@ from eamp.experiments.cell import Cell, load_graph
 from eamp.report import figure
 from eamp.report.colours import Look
 from eamp.report.figure import Figure, Panel
-from eamp.report.log_axis import LogAxis, finite
+from eamp.report.axes import LogAxis, finite
 from eamp.training import Epoch, train
 
 EPOCHS = (0, 10, 100)  # of training, after which the layers are measured

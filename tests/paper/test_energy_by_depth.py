@@ -39,7 +39,7 @@ def test_a_regular_bipartite_graph_has_the_threshold_of_the_formula() -> None:
     torus = eamp.Graph(nx.grid_2d_graph(10, 10, periodic=True))
     predicted = eamp.nn.collapse_threshold(torus, width).item()
     assert predicted == pytest.approx((k + 3) / (k - 1) * (width / k) ** 0.5 / 4, rel=0.01)
-    assert measured_threshold(torus, width, depth=60) == pytest.approx(predicted, rel=0.1)
+    assert measured_threshold(torus, width, 60, 1.0, 0) == pytest.approx(predicted, rel=0.1)
 
 
 @pytest.mark.parametrize("model", ["graphsage", "linear"])

@@ -7,8 +7,7 @@ from eamp.paper.frames import Frames
 
 def brief(frames: dict[str, pd.DataFrame], **changes: pd.DataFrame) -> str:
     found = findings(Frames(**{**frames, **changes}))
-    headlines = [f"{f.headline.number} {f.headline.words}" for f in found if f.headline]
-    return "\n".join([f.sentence for f in found] + headlines)
+    return "\n".join(f"{f.sentence}\n{f.number} {f.words}" for f in found)
 
 
 def test_findings_are_computed(frames: dict[str, pd.DataFrame]) -> None:

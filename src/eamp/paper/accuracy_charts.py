@@ -13,12 +13,11 @@ from eamp.paper.comparison import (
     mean_text,
     summarised,
     title,
-    without_variants,
 )
+from eamp.report.axes import depth_axis, linear_axis
 from eamp.report.colours import Look, family, looks
 from eamp.report.encodings import model_chart, shape, tooltips
 from eamp.report.figure import Figure, Panel
-from eamp.report.log_axis import depth_axis
 from eamp.report.number_format import format_accuracy
 from eamp.report.theme import ink
 
@@ -27,7 +26,7 @@ LABEL = "replace(format(datum.value, '.1f'), '0.', '.')"
 
 def table_1(cells: pd.DataFrame) -> Figure | None:
     """Draw a panel per dataset: our lines solid and filled, the paper's dashed and hollow."""
-    summary = summarised(without_variants(cells))
+    summary = summarised(cells)
     if summary.empty:
         return None
     legend = looks(summary["name"])
@@ -45,12 +44,11 @@ def table_1(cells: pd.DataFrame) -> Figure | None:
 
 def variants(cells: pd.DataFrame) -> Figure | None:
     """Draw a panel per dataset and family with variants: the parent solid, the variants dashed."""
-    summary = summarised(cells)
-    summary = summary.assign(
-        family=summary["name"].map(family), variant=summary["name"].map(is_variant)
-    )
+    summary = summarised(cells, variants=True)
+    summary["family"] = summary["name"].map(family)
     groups = ["data", "family"]
-    summary = summary[summary.groupby(groups)["variant"].transform("any").astype(bool)]
+    variant = summary["name"].map(is_variant).groupby([summary[key] for key in groups])
+    summary = summary[variant.transform("any").astype(bool)]
     if summary.empty:
         return None
     legend = looks(in_order(summary["name"]))
@@ -76,28 +74,17 @@ def lines(part: pd.DataFrame, legend: dict[str, Look], *, dashes: bool) -> list[
         test=[mean_text(row, "test_accuracy") for row in rows],
         paper=[format_accuracy(value, 2) for value in part["published"]],
     )
-    base = model_chart(shown, legend, dashes=dashes, x=depth_axis(part["depth"]))
-    y = accuracy_axis("best_val_accuracy")
-    tooltip = tooltips(
-        {
-            "name:N": "model",
-            "depth:Q": "layers",
-            "ours:N": PAPER_READING,
-            "paper:N": "the paper's",
-            "test:N": TEST_READING,
-            "seeds:Q": "seeds",
-        }
-    )
+    x, y = depth_axis(part["depth"]), accuracy_axis("best_val_accuracy")
+    base = model_chart(shown, legend, dashes=dashes, x=x, y=y)
+    titles = {"name:N": "model", "depth:Q": "layers", "ours:N": PAPER_READING}
+    titles |= {"paper:N": "the paper's", "test:N": TEST_READING, "seeds:Q": "seeds"}
+    points = base.mark_point(filled=True, size=62, opacity=1, strokeDash=[1, 0])
+    points = points.encode(shape=shape(legend), tooltip=tooltips(titles))
     known = base.transform_filter("isValid(datum.low)")
     bars = known.mark_rule(strokeWidth=1.4, strokeDash=[1, 0])
-    points = base.mark_point(filled=True, size=62, opacity=1, strokeDash=[1, 0])
-    drawn = [
-        base.mark_line(strokeWidth=2.2).encode(y=y),
-        points.encode(y=y, shape=shape(legend), tooltip=tooltip),
-    ]
-    if part["seeds"].max() > 1:
-        drawn.insert(0, bars.encode(y=accuracy_axis("low"), y2="high:Q"))
-    return drawn
+    bars = bars.encode(y=accuracy_axis("low"), y2="high:Q")
+    several = part["seeds"].max() > 1
+    return [*([bars] if several else []), base.mark_line(strokeWidth=2.2), points]
 
 
 def published(part: pd.DataFrame, legend: dict[str, Look]) -> list[alt.Chart]:
@@ -112,14 +99,11 @@ def published(part: pd.DataFrame, legend: dict[str, Look]) -> list[alt.Chart]:
         *tooltips({"published:Q": "the paper's Table 1"}, format=".2f"),
     ]
     points = base.mark_point(fill=ink("paper"), filled=False, size=58, strokeWidth=1.5)
-    return [
-        base.mark_line(strokeWidth=1.3, strokeDash=[4, 3]),
-        points.encode(shape=shape(legend), tooltip=tooltip),
-    ]
+    points = points.encode(shape=shape(legend), tooltip=tooltip)
+    return [base.mark_line(strokeWidth=1.3, strokeDash=[4, 3]), points]
 
 
-def accuracy_axis(field: str) -> alt.Y:
+def accuracy_axis(field: str) -> alt.X | alt.Y:
     """Encode a field on an axis from 0 to 1, so that panels can be compared."""
-    axis = alt.Axis(values=[k / 10 for k in range(0, 11, 2)], labelExpr=LABEL)
-    scale = alt.Scale(domain=[0, 1], nice=False)
-    return alt.Y(f"{field}:Q", title="accuracy", scale=scale, axis=axis)
+    values = [k / 10 for k in range(0, 11, 2)]
+    return linear_axis(alt.Y, field, "accuracy", (0, 1), values=values, labelExpr=LABEL)

@@ -22,14 +22,15 @@ READINGS = {"best_val_accuracy": PAPER_READING, "test_accuracy": TEST_READING}
 TITLES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "csbm": "csbm (synthetic)"}
 
 
-def summarised(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per dataset, model and depth.
+def summarised(cells: pd.DataFrame, *, variants: bool = False) -> pd.DataFrame:
+    """Return a row per dataset, model and depth, with or without the variants of models.
 
     Its columns are the number of ``seeds``; for both readings the mean over the seeds and the
     sample standard deviation, which is missing for one seed; the ``published`` number, if there is
     one; ``difference``, our mean minus the published number; and ``far``, whether the difference
     exceeds the tolerance.
     """
+    cells = cells if variants else without_variants(cells)
     spread: dict[str, tuple[str, str]] = {"seeds": ("seed", "nunique")}
     for reading in READINGS:
         spread |= {reading: (reading, "mean"), f"{reading}_deviation": (reading, "std")}
@@ -60,9 +61,8 @@ def paired(cells: pd.DataFrame) -> pd.DataFrame:
         both[change] = both[reading] - both[parent]
         changes |= {column: (column, "mean") for column in (reading, parent, change)}
         changes[f"{change}_deviation"] = (change, "std")
-    return both.groupby(["data", "parent", "name", "depth"], as_index=False, sort=False).agg(
-        **changes
-    )
+    groups = both.groupby(["data", "parent", "name", "depth"], as_index=False, sort=False)
+    return groups.agg(**changes)
 
 
 def mean_text(row: Mapping[str, Any], reading: str) -> str:
@@ -97,10 +97,8 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 def data_order(data: Iterable[str]) -> list[str]:
     """Order datasets as in :data:`TITLES`, then the others as they came."""
-    known = list(TITLES)
-    return sorted(
-        dict.fromkeys(data), key=lambda name: known.index(name) if name in known else len(known)
-    )
+    met = list(dict.fromkeys(data))
+    return sorted(met, key=[*TITLES, *met].index)
 
 
 def title(data: str) -> str:

@@ -44,43 +44,39 @@ def differences(frames: Frames) -> list[Difference]:
         Difference(
             "Which accuracy",
             f"The number in the paper's table is the {PAPER_READING} over the epochs of one seed; "
-            "no test node is looked at. "
-            f"Here that reading is kept apart from the {TEST_READING}; "
-            "both come from the same runs.",
+            "no test node is looked at. Here that reading is kept apart from the "
+            f"{TEST_READING}; both come from the same runs.",
             seeds_per_cell(frames.cells),
         ),
         Difference(
             "G2's logits",
-            "The authors' G2 passes its logits through a ReLU, "
-            "which the code of G2's own authors does not.",
+            "The authors' G2 passes its logits through a ReLU, which the code of G2's own authors "
+            "does not.",
             change_of(changes, "G2, no ReLU on logits"),
         ),
         Difference(
             "Detached or not",
-            "The paper says that the entropy step is detached from back-propagation; "
-            "its code differentiates through it.",
+            "The paper says that the entropy step is detached from back-propagation; its code "
+            "differentiates through it.",
             change_of(changes, "Entropic GCN, detached"),
         ),
         Difference(
             "The gradient's formula",
-            "The paper takes one normaliser C out of the sum over neighbours, "
-            "which is right on regular graphs only. "
-            f"On the example of Figure 1a, at T = {TEMPERATURE:g}, its formula is "
-            f"{100 * gradient_error():.0f} % of the gradient's size away from it.",
+            "The paper takes one normaliser C out of the sum over neighbours, which is right on "
+            f"regular graphs only. On the example of Figure 1a, at T = {TEMPERATURE:g}, its "
+            f"formula is {100 * gradient_error():.0f} % of the gradient's size away from it.",
             change_of(changes, "Entropic GCN, exact gradient"),
         ),
         Difference(
             "The formula of P̄",
-            "The paper prints (P + 1) ⊙ ln P. "
-            "Its proof and its argument about signs need P ⊙ (1 + ln P), "
-            "which is what is computed here.",
+            "The paper prints (P + 1) ⊙ ln P. Its proof and its argument about signs need "
+            "P ⊙ (1 + ln P), which is what is computed here.",
             "",
         ),
         Difference(
             "Figure 2's constant energy",
-            "The paper says that Entropic GCN holds its energy to depth 1000. "
-            "Whether it does depends on λ: "
-            "the step has to win over the contraction of the layer itself.",
+            "The paper says that Entropic GCN holds its energy to depth 1000. Whether it does "
+            "depends on λ: the step has to win over the contraction of the layer itself.",
             " ".join(filter(None, energies)),
         ),
     ]

@@ -31,13 +31,12 @@ class Network:
     options: dict[str, Any]
 
 
-ENTROPY = {"weight": 10.0, "temperature": 1.0}
+WEAK = {"entropy": {"weight": 1.0, "temperature": 10.0}}
+STRONG = {"entropy": {"weight": 10.0, "temperature": 1.0}}
 NETWORKS = (
     Network("GCN", "gcn", {}),
-    Network(
-        "Entropic GCN, λ = 1, T = 10", "gcn", {"entropy": {"weight": 1.0, "temperature": 10.0}}
-    ),
-    Network("Entropic GCN, λ = 10, T = 1", "gcn", {"entropy": ENTROPY}),
+    Network("Entropic GCN, λ = 1, T = 10", "gcn", WEAK),
+    Network("Entropic GCN, λ = 10, T = 1", "gcn", STRONG),
     Network("PairNorm", "pairnorm", {"scale": 3.0, "scale_individually": True}),
     Network("G2", "g2", {}),
     Network("GCNII", "gcnii", {}),
@@ -45,8 +44,8 @@ NETWORKS = (
     Network("Linear, initial residual", "linear", {}),
     Network("EGNN", "egnn", {}),
     Network("GRAND", "grand", {}),
-    Network("Entropic GRAND, λ = 10, T = 1", "grand", {"entropy": ENTROPY}),
-    Network("Entropic GCNII, λ = 10, T = 1", "gcnii", {"entropy": ENTROPY}),
+    Network("Entropic GRAND, λ = 10, T = 1", "grand", STRONG),
+    Network("Entropic GCNII, λ = 10, T = 1", "gcnii", STRONG),
     Network("ACMP", "acmp", {}),
     Network("GAT", "gat", {}),
     Network("GraphSAGE", "graphsage", {}),
@@ -62,13 +61,6 @@ def energy_by_depth(
     grid: str = GRID,
 ) -> pd.DataFrame:
     """Measure a fresh network at every depth.
-
-    Args:
-        network: The model and its options.
-        seed: Seed of the initial weights.
-        depths: Numbers of layers.
-        width: Number of hidden channels.
-        grid: Name of the data, see :func:`eamp.data.load`.
 
     Returns:
         A row per depth with the columns ``network``, ``depth``, ``seed`` and ``energy``.

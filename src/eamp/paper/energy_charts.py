@@ -8,10 +8,10 @@ import pandas as pd
 from eamp.paper.comparison import data_order, in_order, title, without_variants
 from eamp.paper.energy_statistics import deepest
 from eamp.paper.published import ENTROPIC_SETTINGS, MODELS, lowest_energies
+from eamp.report.axes import LogAxis, depth_axis, finite, linear_axis, log_scale
 from eamp.report.colours import SHADES, Look, family, looks
 from eamp.report.encodings import model_chart, shape, tooltips
 from eamp.report.figure import Chart, Figure, Panel
-from eamp.report.log_axis import LogAxis, depth_axis, finite, log_scale
 from eamp.report.number_format import format_energy
 from eamp.report.theme import ink
 
@@ -26,13 +26,10 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down")
 
 def over_seeds(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return mean, lowest and highest energy over the seeds, as numbers and as text."""
-    spread = {
-        "energy": ("energy", "mean"),
-        "low": ("energy", "min"),
-        "high": ("energy", "max"),
-        "seeds": ("seed", "nunique"),
-    }
-    means = finite(frame).groupby(keys, as_index=False, sort=False).agg(**spread)
+    spread = {"energy": "mean", "low": "min", "high": "max"}
+    columns = {name: ("energy", function) for name, function in spread.items()}
+    groups = finite(frame).groupby(keys, as_index=False, sort=False)
+    means = groups.agg(**columns, seeds=("seed", "nunique"))
     means["value"] = means["energy"].map(format_energy)
     ends = zip(means["low"], means["high"], strict=True)
     means["range"] = [f"{format_energy(low)} to {format_energy(high)}" for low, high in ends]
@@ -85,10 +82,8 @@ def depth_chart(means: pd.DataFrame, axis: LogAxis, legend: dict[str, Look]) -> 
             continue
         base = model_chart(part, legend, x=x, y=y)
         points = base.mark_point(filled=True, size=size, strokeDash=[1, 0], opacity=1)
-        layers += [
-            base.mark_line(strokeWidth=width),
-            points.encode(shape=shape(legend), tooltip=tooltip),
-        ]
+        points = points.encode(shape=shape(legend), tooltip=tooltip)
+        layers += [base.mark_line(strokeWidth=width), points]
     return alt.layer(*layers)
 
 
@@ -130,12 +125,8 @@ def layer_chart(part: pd.DataFrame, lowest: dict[str, float], legend: dict[str, 
     axis = LogAxis([*part["energy"], *part["low"], *lowest.values()], ENERGY)
     columns = {"shown": "energy", "bottom": "low", "top": "high"}
     part = part.assign(**{new: part[old].map(axis.place) for new, old in columns.items()})
-    x = alt.X(
-        "layer:Q",
-        title="layer",
-        scale=alt.Scale(domain=[1, max(int(part["layer"].max()), 2)], nice=False),
-        axis=alt.Axis(tickCount=8, tickMinStep=1, format="d"),
-    )
+    ends = (1, max(int(part["layer"].max()), 2))
+    x = linear_axis(alt.X, "layer", "layer", ends, tickCount=8, tickMinStep=1, format="d")
     layers = axis.lane()
     if lowest:
         published = pd.DataFrame({"name": list(lowest), "shown": list(lowest.values())})
@@ -161,12 +152,8 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
         for k, graph in enumerate(dict.fromkeys(found["graph"]))
     }
     widths = sorted({int(width) for width in found["width"]})
-    x = alt.X(
-        "width:Q",
-        title="width of the layers",
-        scale=log_scale(widths, base=2),
-        axis=alt.Axis(values=widths, format="d"),
-    )
+    marks = alt.Axis(values=widths, format="d")
+    x = alt.X("width:Q", title="width of the layers", scale=log_scale(widths, 2), axis=marks)
 
     def y(field: str) -> alt.Y:
         axis = alt.Axis(values=[1, 2, 3, 4, 5, 6, 8, 10], format="d", titleAngle=0)
@@ -182,8 +169,8 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
         {"weight": weight, "words": f"λ = {weight:g}: the paper's choice for {title(data)}"}
         for data, (weight, _) in ENTROPIC_SETTINGS.items()
     ]
-    marks = alt.Chart(pd.DataFrame(chosen)).encode(y=y("weight"))
-    words = marks.mark_text(color=ink("soft"), align="left", baseline="bottom", dx=4, dy=-4)
+    papers = alt.Chart(pd.DataFrame(chosen)).encode(y=y("weight"))
+    words = papers.mark_text(color=ink("soft"), align="left", baseline="bottom", dx=4, dy=-4)
     # A line through one width would have no length.
     predicted = (
         base.mark_line(strokeDash=[5, 3], strokeWidth=1.6)
@@ -192,7 +179,7 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
     )
     measured = base.mark_point(filled=True, size=70, opacity=1)
     chart = alt.layer(
-        marks.mark_rule(color=ink("axis"), strokeWidth=1.2),
+        papers.mark_rule(color=ink("axis"), strokeWidth=1.2),
         words.encode(x=alt.value(0), text="words:N"),
         predicted.encode(y=y("predicted")),
         measured.encode(y=y("measured"), shape=shape(legend), tooltip=tooltip),

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 import eamp
+from eamp.report.axes import linear_axis
 from eamp.report.colours import INK, PULL, PUSH, SHADES, Look
 from eamp.report.encodings import model_chart, tooltips
 from eamp.report.figure import Chart, Figure, Panel
@@ -72,7 +73,11 @@ def gradient_error() -> float:
 
 def figure_1a() -> Figure:
     """Draw nodes, edges, the vectors from the neighbours and their sum."""
-    chart = alt.layer(*edge_layers(), *arrow_layers(), *node_layers())
+    ends = [(*POSITIONS[i], *POSITIONS[j]) for i, j in EDGES]
+    edges = alt.Chart(pd.DataFrame(ends, columns=["x", "y", "x2", "y2"]))
+    edges = edges.mark_rule(color=ink("axis"), strokeWidth=1.4)
+    edges = edges.encode(**place(), x2="x2:Q", y2="y2:Q")
+    chart = alt.layer(edges, *arrow_layers(), *node_layers())
     (left, right), (bottom, top) = WINDOW
     width, height = round((right - left) * PIXELS_PER_UNIT), round((top - bottom) * PIXELS_PER_UNIT)
     caption = (
@@ -93,14 +98,6 @@ def place(x: str = "x", y: str = "y") -> dict[str, alt.X | alt.Y]:
         "x": alt.X(f"{x}:Q", scale=horizontal, axis=None),
         "y": alt.Y(f"{y}:Q", scale=vertical, axis=None),
     }
-
-
-def edge_layers() -> list[Chart]:
-    """Draw the edges of the example."""
-    ends = [(*POSITIONS[i], *POSITIONS[j]) for i, j in EDGES]
-    edges = alt.Chart(pd.DataFrame(ends, columns=["x", "y", "x2", "y2"]))
-    rules = edges.mark_rule(color=ink("axis"), strokeWidth=1.4)
-    return [rules.encode(**place(), x2="x2:Q", y2="y2:Q")]
 
 
 def node_layers() -> list[Chart]:
@@ -180,14 +177,10 @@ def entropy_curves() -> pd.DataFrame:
     Returns:
         The columns ``temperature``, ``energy`` and ``entropy``.
     """
-    energy = np.linspace(0, 24, 241)
-    parts = [
-        pd.DataFrame(
-            {"temperature": t, "energy": energy, "entropy": energy / t * np.exp(-energy / t)}
-        )
-        for t in TEMPERATURES
-    ]
-    return pd.concat(parts, ignore_index=True)
+    axes = {"temperature": TEMPERATURES, "energy": np.linspace(0, 24, 241)}
+    points = pd.MultiIndex.from_product(axes.values(), names=list(axes)).to_frame(index=False)
+    ratio = points["energy"] / points["temperature"]
+    return points.assign(entropy=ratio * np.exp(-ratio))
 
 
 def figure_1b() -> Figure:
@@ -196,18 +189,9 @@ def figure_1b() -> Figure:
     curves = entropy_curves()
     curves["name"] = [f"T = {t:g}" for t in curves["temperature"]]
     peaks = pd.DataFrame({"energy": TEMPERATURES, "entropy": math.exp(-1), "name": list(legend)})
-    x = alt.X(
-        "energy:Q",
-        title="energy of the node, E",
-        scale=alt.Scale(domain=[0, 24], nice=False),
-        axis=alt.Axis(values=[0, *TEMPERATURES, 16, 22], format="d"),
-    )
-    y = alt.Y(
-        "entropy:Q",
-        title="−p ln p",
-        scale=alt.Scale(domain=[0, 0.4], nice=False),
-        axis=alt.Axis(tickCount=4, format=".1f"),
-    )
+    values = [0, *TEMPERATURES, 16, 22]
+    x = linear_axis(alt.X, "energy", "energy of the node, E", (0, 24), values=values, format="d")
+    y = linear_axis(alt.Y, "entropy", "−p ln p", (0, 0.4), tickCount=4, format=".1f")
     tooltip = [
         *tooltips({"name:N": "temperature"}),
         *tooltips({"energy:Q": "E", "entropy:Q": "−p ln p"}, format=".3g"),

@@ -22,24 +22,17 @@ from eamp.report.number_format import format_accuracy, format_change, format_cou
 
 
 @dataclass(frozen=True)
-class Headline:
-    """A number that the page shows in large type, and its description."""
-
-    number: str
-    words: str
-
-
-@dataclass(frozen=True)
 class Finding:
-    """A sentence, and the headline number that it contains, if any."""
+    """A sentence, and a number of it that the page shows in large type, with its description."""
 
     sentence: str
-    headline: Headline | None = None
+    number: str = ""
+    words: str = ""
 
 
 def findings(frames: Frames) -> list[Finding]:
     """Return what the run found; a part that was not run adds nothing."""
-    summary = summarised(without_variants(frames.cells))
+    summary = summarised(frames.cells)
     return [
         *agreement(summary),
         *greatest_depth(summary),
@@ -56,12 +49,8 @@ def agreement(summary: pd.DataFrame) -> list[Finding]:
         return []
     known = summary[summary["difference"].notna()]
     if known.empty:
-        return [
-            Finding(
-                "The paper has no numbers for this dataset, "
-                "so nothing here can be compared with its Table 1."
-            )
-        ]
+        missing = "The paper has no numbers for this dataset, so there is no comparison with it."
+        return [Finding(missing)]
     near, total = int((~known["far"].astype(bool)).sum()), len(known)
     limit = format_accuracy(TOLERANCE, 2)
     worst = known.loc[known["difference"].abs().idxmax()]
@@ -73,7 +62,7 @@ def agreement(summary: pd.DataFrame) -> list[Finding]:
         f"{format_accuracy(worst['published'], 2)}."
     )
     words = f"cells of Table 1 within {limit} of the paper's"
-    return [Finding(sentence, Headline(f"{near} / {total}", words))]
+    return [Finding(sentence, f"{near} / {total}", words)]
 
 
 def greatest_depth(summary: pd.DataFrame) -> list[Finding]:
@@ -104,7 +93,7 @@ def greatest_depth(summary: pd.DataFrame) -> list[Finding]:
             sentence += f" Highest there, by {TEST_READING}: {highest}."
         gap = rows[0]["best_val_accuracy"] - rows[1]["best_val_accuracy"]
         words = f"{ENTROPIC} over {BASIC} at {depth} layers, {title(data)}"
-        found.append(Finding(sentence, Headline(format_change(gap, digits=2), words)))
+        found.append(Finding(sentence, format_change(gap, digits=2), words))
     return found
 
 
@@ -140,11 +129,10 @@ def lowest_layers(layer_energies: pd.DataFrame) -> list[Finding]:
             f"Lowest energy after any layer of the trained {depth}-layer networks on "
             f"{title(data)}: {', '.join(words)}."
         )
-        headline = None
-        if BASIC in lowest and ENTROPIC in lowest:
-            of = f"lowest energy of a trained layer, {ENTROPIC} | {BASIC}, {title(data)}"
-            headline = Headline(f"{lowest[ENTROPIC]} | {lowest[BASIC]}", of)
-        found.append(Finding(sentence, headline))
+        both = BASIC in lowest and ENTROPIC in lowest
+        number = f"{lowest[ENTROPIC]} | {lowest[BASIC]}" if both else ""
+        of = f"lowest energy of a trained layer, {ENTROPIC} | {BASIC}, {title(data)}"
+        found.append(Finding(sentence, number, of))
     return found
 
 
@@ -184,4 +172,4 @@ def threshold(thresholds: pd.DataFrame) -> list[Finding]:
         f"{' and '.join(sides)}."
     )
     words = f"needed to hold the energy at width {row['width']}, {row['graph']}"
-    return [Finding(sentence, Headline(f"λ > {limit:.1f}", words))]
+    return [Finding(sentence, f"λ > {limit:.1f}", words)]

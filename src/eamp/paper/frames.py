@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
@@ -12,32 +14,25 @@ import pandas as pd
 from eamp.experiments.cell import Cell
 
 # Columns of a cell that hold text and JSON, read from the annotations of its fields.
-TEXT_COLUMNS = tuple(field.name for field in fields(Cell) if field.type == "str")
-JSON_COLUMNS = tuple(field.name for field in fields(Cell) if str(field.type).startswith("dict"))
+TEXT_COLUMNS = tuple(f.name for f in fields(Cell) if f.type == "str")
+JSON_COLUMNS = tuple(f.name for f in fields(Cell) if str(f.type).startswith("dict"))
+# In these columns, "None" and "NA" are names like any other.
+WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
 
 # A column that `cells` lacks has the default of the field, as in a recipe: files that were written
 # before the field existed stay readable. The default of the name is empty, so it must be given.
-DEFAULTS = {
-    field.name: field.default for field in fields(Cell) if field.default not in (MISSING, "")
-}
+DEFAULTS = {f.name: f.default for f in fields(Cell) if f.default not in (MISSING, "")}
 NETWORK = ["data", "name", "depth"]  # identifies a trained network up to its seed
+SETTINGS = [f.name for f in fields(Cell) if f.name not in (*NETWORK, "seed")]
+# Columns that `eamp.experiments.sweep` adds to a cell and that the report shows.
+MEASURED = ("best_val_accuracy", "test_accuracy", "epochs", "seconds", "threads")
 
 COLUMNS = {
-    "cells": (
-        *(field.name for field in fields(Cell)),
-        # Columns that `eamp.experiments.sweep` adds.
-        "best_val_accuracy",
-        "test_accuracy",
-        "epochs",
-        "seconds",
-        "threads",
-    ),
+    "cells": (*(f.name for f in fields(Cell)), *MEASURED),
     "layer_energies": ("name", "data", "depth", "seed", "layer", "energy"),
     "depth_energies": ("network", "depth", "seed", "energy"),
     "thresholds": ("graph", "degree", "width", "predicted", "measured"),
 }
-# In these columns, "None" and "NA" are names like any other.
-WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
 
 
 @dataclass(frozen=True)
@@ -45,17 +40,22 @@ class Frames:
     """The measurements of a run; a frame is empty if its part was not run.
 
     Attributes:
-        cells: A row per trained network: the fields of :class:`~eamp.experiments.cell.Cell`,
-            ``best_val_accuracy``, ``test_accuracy``, ``epochs``, ``seconds`` and ``threads``.
-        layer_energies: A row per layer of every trained network.
-        depth_energies: A row per untrained network, depth and seed.
-        thresholds: A row per graph and width.
+        cells: Table 1 and its variants. A row per trained network: the fields of
+            :class:`~eamp.experiments.cell.Cell`, ``best_val_accuracy``, ``test_accuracy``,
+            ``epochs``, ``seconds`` and ``threads``. A name with a comma is a variant of the model
+            before the comma.
+        layer_energies: Figure 3. A row per layer of every trained network: ``name``, ``data``,
+            ``depth``, ``seed``, ``layer`` and ``energy``.
+        depth_energies: Figure 2. A row per untrained network: ``network``, ``depth``, ``seed`` and
+            ``energy``.
+        thresholds: Thresholds of λ. A row per graph and width: ``graph``, ``degree``, ``width``,
+            ``predicted`` and ``measured``.
     """
 
-    cells: pd.DataFrame
-    layer_energies: pd.DataFrame
-    depth_energies: pd.DataFrame
-    thresholds: pd.DataFrame
+    cells: pd.DataFrame = field(default_factory=pd.DataFrame)
+    layer_energies: pd.DataFrame = field(default_factory=pd.DataFrame)
+    depth_energies: pd.DataFrame = field(default_factory=pd.DataFrame)
+    thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def save_frames(folder: Path, **frames: pd.DataFrame | None) -> None:
@@ -70,22 +70,15 @@ def save_frames(folder: Path, **frames: pd.DataFrame | None) -> None:
 def load_frames(folder: Path) -> Frames:
     """Read and check what :func:`save_frames` wrote."""
     files = {which: folder / f"{which}.csv" for which in COLUMNS}
-    return Frames(
-        **{
-            which: checked(read_frame(file) if file.exists() else None, which)
-            for which, file in files.items()
-        }
-    )
+    found = {which: read_frame(file) if file.exists() else None for which, file in files.items()}
+    return Frames(**{which: checked(frame, which) for which, frame in found.items()})
 
 
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame in a form that CSV can hold: mappings as JSON, and no columns of lists."""
-
-    def holds(column: str, kind: type) -> bool:
-        return bool(frame[column].map(lambda value: isinstance(value, kind)).any())
-
-    kept = frame[[column for column in frame.columns if not holds(column, list)]]
-    mappings = [column for column in kept.columns if holds(column, dict)]
+    types = {column: set(frame[column].map(type)) for column in frame.columns}
+    kept = frame[[column for column in frame.columns if list not in types[column]]]
+    mappings = [column for column in kept.columns if dict in types[column]]
     to_json = partial(json.dumps, sort_keys=True)
     return kept.assign(**{column: kept[column].map(to_json) for column in mappings})
 
@@ -94,17 +87,15 @@ def read_frame(path: Path) -> pd.DataFrame:
     """Read a CSV file; every number is exactly the one that was written."""
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     numbers = [column for column in frame.columns if column not in WORDS]
-    return frame.assign(**{column: parsed(list(frame[column])) for column in numbers})
+    return frame.assign(**{column: parsed(frame[column]) for column in numbers})
 
 
-def parsed(texts: list[str]) -> list[int] | list[float] | list[str]:
-    """Parse a column as integers, else as floats, else leave it as text."""
+def parsed(texts: Iterable[str]) -> list[int] | list[float] | list[str]:
+    """Parse integers, else floats as Python does, which pandas 2 rounds differently, else text."""
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return [kind(text or "nan") for text in texts]
-        except ValueError:
-            continue
-    return texts
+    return list(texts)
 
 
 def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
@@ -116,9 +107,8 @@ def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
     columns = COLUMNS[which]
     if frame is None or frame.columns.empty:
         return pd.DataFrame(columns=list(columns))
-    if which == "cells":
-        missing = {name: value for name, value in DEFAULTS.items() if name not in frame.columns}
-        frame = frame.assign(**missing)
+    defaults = DEFAULTS if which == "cells" else {}
+    frame = frame.assign(**{name: defaults[name] for name in defaults if name not in frame.columns})
     if absent := [column for column in columns if column not in frame.columns]:
         raise ValueError(
             f"{which} has no column {', '.join(absent)}; it needs {', '.join(columns)}. "
@@ -133,16 +123,13 @@ def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
 
 def check_cells(cells: pd.DataFrame) -> None:
     """Raise an error if networks of one name and depth differ in more than their seeds."""
-    for field in fields(Cell):
-        if field.name in (*NETWORK, "seed"):
-            continue
-        number = cells.assign(**{field.name: cells[field.name].astype(str)})
-        number = number.groupby(NETWORK)[field.name].nunique()
-        if (number > 1).any():
-            data, name, depth = number.idxmax()
+    values = cells[SETTINGS].astype(str).groupby([cells[key] for key in NETWORK]).nunique()
+    for setting in SETTINGS:
+        if (values[setting] > 1).any():
+            data, name, depth = values[setting].idxmax()
             raise ValueError(
-                f"{name} with {depth} layers on {data} was run with several values of "
-                f"{field.name}; give them different names."
+                f"{name} with {depth} layers on {data} was run with several values of {setting}; "
+                "give them different names."
             )
     if (twice := cells.duplicated([*NETWORK, "seed"])).any():
         row = cells[twice].iloc[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,11 @@ def write_report(
 
     Args:
         folder: Output folder; it is created if needed, and an earlier report in it is replaced.
-        cells: A row per trained network, see :class:`eamp.paper.frames.Frames`. A name with a comma
-            is a variant of the model before the comma.
-        layer_energies: ``name``, ``data``, ``depth``, ``seed``, ``layer`` and ``energy`` of the
-            layers of trained networks.
-        depth_energies: As :func:`eamp.paper.reproduce.measure_energies` returns.
-        thresholds: As :func:`eamp.paper.reproduce.measure_thresholds` returns.
+        cells: This and the next three are the frames that :class:`eamp.paper.frames.Frames`
+            describes; ``None`` if the part was not run.
+        layer_energies: See ``cells``.
+        depth_energies: See ``cells``.
+        thresholds: See ``cells``.
         notices: Warnings that the page shows first, for example that a dataset was replaced.
         command: The command that produced this report.
         protocol_notes: Sentences on how the networks were trained.
@@ -86,12 +85,8 @@ def from_folder(folder: Path | str) -> Path:
     run: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     frames = load_frames(folder)
     figures, printed = all_figures(frames), tables.all_tables(frames)
-    remove(folder / "figures", set(FIGURES) - set(figures))
-    remove(folder / "tables", set(tables.KEYS) - set(printed))
-    for one in figures.values():
-        figure.save(one, folder / "figures")
-    for one_table in printed.values():
-        table.save(one_table, folder / "tables")
+    replace_files(folder / "figures", FIGURES, figures, figure.save)
+    replace_files(folder / "tables", tables.KEYS, printed, table.save)
     text = page.render(
         "eamp.paper",
         "paper.html",
@@ -124,8 +119,13 @@ def all_figures(frames: Frames) -> dict[str, Figure]:
     return {one.key: one for one in made if one is not None}
 
 
-def remove(folder: Path, keys: Collection[str]) -> None:
-    """Remove the files of an earlier report that have these keys."""
+def replace_files(
+    folder: Path, keys: Sequence[str], made: Mapping[str, Any], save: Callable[[Any, Path], None]
+) -> None:
+    """Save what was made, and remove the files of an earlier report for the other keys."""
     for key in keys:
+        if key in made:
+            save(made[key], folder)
+            continue
         for path in folder.glob(f"{key}.*"):
             path.unlink()

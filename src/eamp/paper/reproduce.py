@@ -19,8 +19,9 @@ from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, sweep
 from eamp.paper.cache import cached
 from eamp.paper.energy_by_depth import DEPTHS, GRID, NETWORKS, OUTPUTS, energy_by_depth
+from eamp.paper.frames import Frames
 from eamp.paper.published import WIDTH
-from eamp.paper.threshold import WIDTHS, threshold, threshold_graphs
+from eamp.paper.threshold import SETTING, WIDTHS, threshold, threshold_graphs
 
 Part = Literal["figures", "table", "variants"]
 PARTS: tuple[Part, ...] = ("figures", "table", "variants")
@@ -29,22 +30,10 @@ QUICK_DEPTHS = (1, 10, 100, 1000)
 STAND_IN = "csbm"  # generated data for a quick run without a dataset
 
 
-@dataclass
-class Reproduction:
-    """The measurements of a reproduction, and what a reader of its report must know.
+@dataclass(frozen=True)
+class Reproduction(Frames):
+    """The measurements of a reproduction, and ``notices`` for the top of its report."""
 
-    Attributes:
-        depth_energies: Figure 2, see :func:`measure_energies`.
-        thresholds: Thresholds of λ, see :func:`measure_thresholds`.
-        cells: Table 1 and its variants, a row per trained network.
-        layer_energies: Figure 3, a row per layer of every trained network.
-        notices: Warnings for the top of the report.
-    """
-
-    depth_energies: pd.DataFrame | None = None
-    thresholds: pd.DataFrame | None = None
-    cells: pd.DataFrame = field(default_factory=pd.DataFrame)
-    layer_energies: pd.DataFrame = field(default_factory=pd.DataFrame)
     notices: list[str] = field(default_factory=list)
 
 
@@ -69,34 +58,33 @@ def reproduce(
         say: Called with messages on the progress.
     """
     parts = tuple(only) or (("figures", "table") if quick else PARTS)
-    found = Reproduction()
+    found: dict[str, pd.DataFrame] = {}
+    notices: list[str] = []
     if quick:
         seeds = 1
     if "figures" in parts:
         say("Energies of untrained networks, to a thousand layers")
         untrained, depths = folder / "untrained", QUICK_DEPTHS if quick else DEPTHS
-        found.depth_energies = measure_energies(untrained, depths, seeds)
-        found.thresholds = measure_thresholds(untrained, (WIDTH,) if quick else WIDTHS)
+        found["depth_energies"] = measure_energies(untrained, depths, seeds)
+        found["thresholds"] = measure_thresholds(untrained, (WIDTH,) if quick else WIDTHS)
     trained = (part for part in parts if part != "figures")
     names = dict.fromkeys("quick" if quick else RECIPES[part] for part in trained)
     cells = [cell for name in names for cell in recipe(name, seeds)]
-    if not cells:
-        return found
     if quick:
-        cells = with_available_data(cells, found.notices, say)
-    # Deep networks train longest; they come first, so that the workers finish together.
-    cells.sort(key=lambda cell: (cell.seed, -cell.depth))
-    say(
-        f"Training {len(cells)} networks with {workers} workers; "
-        "you may interrupt this, and the same command will continue it"
-    )
-    found.cells = sweep(cells, Store(folder / "runs", "reproduction"), workers)
-    found.layer_energies = layer_energies(found.cells)
-    if missing := len(cells) - len(found.cells):
-        found.notices.append(
-            f"{missing} of {len(cells)} networks are missing: their training failed."
+        cells = with_available_data(cells, notices, say)
+    if cells:
+        # Deep networks train longest; they come first, so that the workers finish together.
+        cells.sort(key=lambda cell: (cell.seed, -cell.depth))
+        number = len(cells)
+        say(
+            f"Training {number} networks with {workers} workers; "
+            "you may interrupt this, and the same command will continue it"
         )
-    return found
+        table = sweep(cells, Store(folder / "runs", "reproduction"), workers)
+        found |= {"cells": table, "layer_energies": layer_energies(table)}
+        if failed := number - len(table):
+            notices.append(f"{failed} of {number} networks are missing: their training failed.")
+    return Reproduction(**found, notices=notices)
 
 
 def recipe(name: str, seeds: int) -> list[Cell]:
@@ -127,11 +115,7 @@ def with_available_data(
 
 
 def measure_energies(folder: Path, depths: Sequence[int], seeds: int) -> pd.DataFrame:
-    """Return the energies of all untrained networks, with a file per network and seed.
-
-    Returns:
-        The columns ``network``, ``depth``, ``seed`` and ``energy``.
-    """
+    """Return the ``depth_energies`` of all networks, with a file per network and seed."""
     frames = []
     for network in NETWORKS:
         what = {"model": network.model, "options": network.options, "outputs": OUTPUTS}
@@ -152,18 +136,14 @@ def measure_energies(folder: Path, depths: Sequence[int], seeds: int) -> pd.Data
 
 
 def measure_thresholds(folder: Path, widths: Iterable[int]) -> pd.DataFrame:
-    """Return the thresholds of λ on all graphs, with a file per graph and width.
-
-    Returns:
-        The columns ``graph``, ``degree``, ``width``, ``predicted`` and ``measured``.
-    """
+    """Return the ``thresholds`` on all graphs, with a file per graph and width."""
     frames = [
         cached(
             folder,
-            f"threshold {name} width {width}",
-            {"edges": graph.edge_index.tolist(), "width": width},
+            f"threshold degree {graph.degree.mean():.1f} width {width}",
+            {"edges": graph.edge_index.tolist(), "width": width, **SETTING},
             partial(threshold, name, graph, width),
-        )
+        ).assign(graph=name)
         for name, graph in threshold_graphs().items()
         for width in widths
     ]

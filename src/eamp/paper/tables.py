@@ -17,7 +17,6 @@ from eamp.paper.comparison import (
     sorted_by,
     summarised,
     title,
-    without_variants,
 )
 from eamp.paper.energy_statistics import deepest, u_curves
 from eamp.paper.frames import Frames
@@ -42,7 +41,7 @@ def all_tables(frames: Frames) -> dict[str, Table]:
 
 def table_1(cells: pd.DataFrame) -> Table:
     """Compare every cell with the paper's Table 1, and show its test accuracy beside it."""
-    summary = summarised(without_variants(cells))
+    summary = summarised(cells)
     rows = tuple((title(row["data"]), *table_1_row(row)) for row in summary.to_dict("records"))
     caption = (
         f"Accuracy by depth. Paper: its Table 1 ({PAPER_READING}, one seed). "
@@ -55,7 +54,7 @@ def table_1(cells: pd.DataFrame) -> Table:
 def table_1_by_dataset(cells: pd.DataFrame) -> list[Table]:
     """Return Table 1 as one table per dataset."""
     tables = []
-    for data, part in summarised(without_variants(cells)).groupby("data", sort=False):
+    for data, part in summarised(cells).groupby("data", sort=False):
         rows = tuple(table_1_row(row) for row in part.to_dict("records"))
         tables.append(Table("table_1", title(data), TABLE_1_COLUMNS, rows, part, 2))
     return tables
@@ -136,27 +135,17 @@ def figure_3(layer_energies: pd.DataFrame) -> Table | None:
     """Summarise the U-curves of the deepest networks; the CSV file holds every layer."""
     if layer_energies.empty:
         return None
-    columns = {
-        "first": "first layer",
-        "lowest": "lowest",
-        "middle": "median of the middle third",
-        "last": "last layer",
-    }
     curves = sorted_by(u_curves(deepest(layer_energies)), ["data", "name", "depth"])
-    rows = tuple(
-        (
-            title(row["data"]),
-            row["name"],
-            str(row["depth"]),
-            *(format_energy(row[column]) for column in columns),
-            str(row["lowest_layer"]),
-        )
-        for row in curves.to_dict("records")
-    )
-    headings = ("dataset", "model", "depth", *columns.values(), "layer of the lowest")
+    rows = []
+    for row in curves.to_dict("records"):
+        labels = title(row["data"]), row["name"], str(row["depth"])
+        energies = (format_energy(row[column]) for column in ("first", "lowest", "middle", "last"))
+        rows.append((*labels, *energies, str(row["lowest_layer"])))
+    headings = ("first layer", "lowest", "median of the middle third", "last layer")
+    columns = ("dataset", "model", "depth", *headings, "layer of the lowest")
     seeds = format_count(layer_energies["seed"].nunique(), "seed")
     caption = f"Energy after the layers of the deepest trained networks; mean over {seeds}."
-    return Table("figure_3", caption, headings, rows, layer_energies, 3)
+    return Table("figure_3", caption, columns, tuple(rows), layer_energies, 3)
 
 
 def thresholds(found: pd.DataFrame) -> Table | None:

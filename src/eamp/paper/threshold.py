@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import torch
@@ -14,30 +14,24 @@ from eamp.nn.step.threshold import collapse_threshold
 from eamp.paper.energy_by_depth import GRID, Network, hidden_energy
 
 WIDTHS = (64, 128, 256, 512)
+SETTING: dict[str, Any] = {"depth": 100, "temperature": 1.0, "seed": 0}
+RANGE, STEPS = (0.1, 100.0), 12  # which determines λ to 0.2 %
 KEPT = 0.1  # share of the temperature above which an energy counts as kept
 
 
 def measured_threshold(
-    graph: eamp.Graph, width: int, depth: int = 100, temperature: float = 1.0, seed: int = 0
+    graph: eamp.Graph, width: int, depth: int, temperature: float, seed: int
 ) -> float:
     """Return the λ above which an untrained GCN of this depth keeps a tenth of T as its energy."""
     x = torch.rand(graph.num_nodes, 1, generator=torch.Generator().manual_seed(seed))
     data = Data(x=x, edge_index=graph.edge_index)
 
-    def holds(weight: float) -> bool:
-        network = Network("", "gcn", {"entropy": {"weight": weight, "temperature": temperature}})
-        return hidden_energy(network, data, depth, width, seed) > KEPT * temperature
-
-    return bisect(holds)
-
-
-def bisect(
-    true_above: Callable[[float], bool], low: float = 0.1, high: float = 100.0, steps: int = 12
-) -> float:
-    """Return where a condition becomes true, by bisection on a logarithmic scale."""
-    for _ in range(steps):
+    low, high = RANGE
+    for _ in range(STEPS):  # bisection on a logarithmic scale
         middle = (low * high) ** 0.5
-        low, high = (low, middle) if true_above(middle) else (middle, high)
+        network = Network("", "gcn", {"entropy": {"weight": middle, "temperature": temperature}})
+        kept = hidden_energy(network, data, depth, width, seed) > KEPT * temperature
+        low, high = (low, middle) if kept else (middle, high)
     return (low * high) ** 0.5
 
 
@@ -65,6 +59,6 @@ def threshold(name: str, graph: eamp.Graph, width: int) -> pd.DataFrame:
         "degree": float(graph.degree.mean()),
         "width": width,
         "predicted": collapse_threshold(graph, width).item(),
-        "measured": measured_threshold(graph, width),
+        "measured": measured_threshold(graph, width, **SETTING),
     }
     return pd.DataFrame([row])

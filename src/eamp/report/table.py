@@ -83,7 +83,9 @@ def latex(table: Table) -> str:
     """Return a ``table`` environment with the rules of booktabs, also between blocks of rows."""
     columns = "l" * table.labels + "r" * (len(table.columns) - table.labels)
     blocks = table.grouped() if table.labels > 1 else [list(table.rows)]
-    body = "\n\\midrule\n".join("\n".join(latex_row(row) for row in block) for block in blocks)
+    body = "\n\\midrule\n".join(
+        "\n".join(" & ".join(map(escape_latex, row)) + r" \\" for row in block) for block in blocks
+    )
     note = f"\n\\par\\smallskip\\footnotesize {escape_latex(table.note)}" if table.note else ""
     return (
         "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n"
@@ -101,11 +103,6 @@ def latex_heading(columns: tuple[str, ...]) -> str:
     ]
     cells = (rf"\shortstack[r]{{{stack}}}" if r"\\" in stack else stack for stack in stacks)
     return " & ".join(cells) + r" \\"
-
-
-def latex_row(row: tuple[str, ...]) -> str:
-    """Return the cells of a row, separated by ampersands."""
-    return " & ".join(map(escape_latex, row)) + r" \\"
 
 
 def escape_latex(text: str) -> str:

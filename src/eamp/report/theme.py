@@ -18,44 +18,22 @@ INKS = {
 def config(mode: str, *, for_page: bool) -> dict[str, Any]:
     """Return Vega-Lite's configuration; on the page, the background of a chart is transparent."""
     ink = INKS[mode]
+    label = {"labelFontSize": 11, "labelColor": ink["soft"], "labelPadding": 6}
+    title = {"titleFontSize": 11.5, "titleFontWeight": "normal", "titleColor": ink["soft"]}
+    ticks = {"ticks": True, "tickColor": ink["axis"], "tickSize": 4}
+    heading = {"fontSize": 14, "fontWeight": 600, "color": ink["ink"]}
+    axis = {**label, **title, "titlePadding": 8, "gridColor": ink["grid"]}
     return {
         "background": "transparent" if for_page else ink["paper"],
         "font": FONT,
         "padding": 4 if for_page else 14,
         "view": {"stroke": None},
-        "axis": {
-            "labelFont": FONT,
-            "labelFontSize": 11,
-            "labelColor": ink["soft"],
-            "titleFont": FONT,
-            "titleFontSize": 11.5,
-            "titleFontWeight": "normal",
-            "titleColor": ink["soft"],
-            "titlePadding": 8,
-            "labelPadding": 6,
-            "gridColor": ink["grid"],
-            "domain": False,
-            "ticks": False,
-        },
-        "axisX": {
-            "grid": False,
-            "domain": True,
-            "domainColor": ink["axis"],
-            "ticks": True,
-            "tickColor": ink["axis"],
-            "tickSize": 4,
-        },
-        "title": {
-            "font": FONT,
-            "fontSize": 14,
-            "fontWeight": 600,
-            "color": ink["ink"],
-            "anchor": "start",
-            "offset": 12,
-        },
+        "axis": {**axis, "domain": False, "ticks": False},
+        "axisX": {**ticks, "grid": False, "domain": True, "domainColor": ink["axis"]},
+        "title": {**heading, "anchor": "start", "offset": 12},
         # The page and `figure.key` draw the legends: Vega-Lite's own cuts long names short.
         "legend": {"disable": True},
-        "text": {"font": FONT, "fontSize": 11.5},
+        "text": {"fontSize": 11.5},
     }
 
 

@@ -1,4 +1,4 @@
-from eamp.report.log_axis import LogAxis
+from eamp.report.axes import LogAxis
 
 
 def test_zeros_have_a_lane_of_their_own() -> None:

@@ -1,9 +1,10 @@
-"""Logarithmic axes: of depths, and of energies over many decades with a place for exact zeros."""
+"""Axes of charts: linear, of depths, and of energies over many decades with a place for zeros."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -13,6 +14,14 @@ from eamp.report.theme import ink
 LABELS_APART = 0.14  # smallest distance of two labels, as a fraction of the axis
 LANE = 0.14  # height of the lane of zeros, as a fraction of the axis
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def linear_axis(
+    channel: type[alt.X] | type[alt.Y], field: str, title: str, ends: Sequence[float], **axis: Any
+) -> alt.X | alt.Y:
+    """Encode a field on a linear axis between two ends; ``axis`` holds options of ``alt.Axis``."""
+    scale = alt.Scale(domain=list(ends), nice=False)
+    return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(**axis))
 
 
 def depth_axis(depths: Iterable[int], base: int = 2) -> alt.X:
