@@ -40,6 +40,14 @@ def test_entropic_networks_are_run_as_their_authors_ran_them() -> None:
     assert entropic["citeseer"] == {"weight": 10, "temperature": 1, **authors}
 
 
+def test_pairnorm_counts_its_output_convolution_as_its_depth_in_the_paper_does() -> None:
+    cells = [*recipe("table_1", seeds=1), *recipe("quick", seeds=1)]
+    options = [cell.options for cell in cells if cell.model == "pairnorm"]
+    options += [network.options for network in NETWORKS if network.model == "pairnorm"]
+    assert len(options) == 2 * 5 + 3 + 1
+    assert all(given is not None and given["count_output"] is True for given in options)
+
+
 def test_the_quick_recipe_is_a_part_of_the_table() -> None:
     assert {cell.key for cell in recipe("quick", seeds=1)} < {
         cell.key for cell in recipe("table_1", seeds=1)
