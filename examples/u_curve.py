@@ -33,7 +33,7 @@ from eamp.experiments.cell import Cell, load_graph
 from eamp.report import figure
 from eamp.report.colours import Look
 from eamp.report.figure import Figure, Panel
-from eamp.report.line_charts import Decades, finite
+from eamp.report.axes import LogAxis, finite
 from eamp.training import Epoch, train
 
 EPOCHS = (0, 10, 100)  # of training, after which the layers are measured
@@ -203,7 +203,7 @@ def chart(table: pd.DataFrame, measure: str) -> Figure:
     part = finite(table[table["measure"] == measure], "value")
     part = part.assign(name=part["epoch"].map(when))
     legend = {
-        when(epoch): Look(colour, "stroke", (1, 0), True)
+        when(epoch): Look(colour)
         for epoch, colour in zip(sorted(set(table["epoch"])), COLOURS, strict=True)
     }
     colour = alt.Color(
@@ -212,7 +212,7 @@ def chart(table: pd.DataFrame, measure: str) -> Figure:
     )
     if logarithmic(part["value"]):
         part = part[part["value"] > FLOOR]
-        y = Decades(part["value"].tolist()).axis("value", "")
+        y = LogAxis(part["value"], "").y("value")
     else:
         y = alt.Y("value:Q", title="", scale=alt.Scale(domain=[0, part["value"].max()], nice=True))
     x = alt.X(

@@ -1,15 +1,13 @@
 import pandas as pd
 
-from eamp.paper.differences import differences
-from eamp.paper.findings import in_brief
+from eamp.paper.differences_from_paper import differences
+from eamp.paper.findings import findings
+from eamp.paper.frames import Frames
 
 
 def brief(frames: dict[str, pd.DataFrame], **changes: pd.DataFrame) -> str:
-    found = in_brief(**{**frames, **changes})
-    return "\n".join(
-        [f.sentence for f in found]
-        + [f"{f.headline.number} {f.headline.words}" for f in found if f.headline]
-    )
+    found = findings(Frames(**{**frames, **changes}))
+    return "\n".join(f"{f.sentence}\n{f.number} {f.words}" for f in found)
 
 
 def test_findings_are_computed(frames: dict[str, pd.DataFrame]) -> None:
@@ -17,8 +15,8 @@ def test_findings_are_computed(frames: dict[str, pd.DataFrame]) -> None:
     assert "15 of the 16 cells" in text
     assert "G2 with 64 layers on Cora: .660, where the paper has .56" in text
     assert (
-        "Entropic GCN reaches a highest validation accuracy of .350 ± .014, and Basic GCN of .180 ± .014 (paper: .35 and .18)"
-        in text
+        "Entropic GCN reaches a highest validation accuracy of .350 ± .014, "
+        "and Basic GCN of .180 ± .014 (paper: .35 and .18)" in text
     )
     assert (
         "Basic GCN 0 (layer 1, the paper's 0.02), Entropic GCN 0.12 (layer 32, the paper's 0.09)"
@@ -26,20 +24,16 @@ def test_findings_are_computed(frames: dict[str, pd.DataFrame]) -> None:
     )
     assert "only for λ above 4.8" in text
     assert (
-        "λ = 1, the paper's choice for Cora, lies below it and λ = 10, the paper's choice for CiteSeer, lies above it"
-        in text
+        "λ = 1, the paper's choice for Cora, lies below it and "
+        "λ = 10, the paper's choice for CiteSeer, lies above it" in text
     )
 
 
 def test_findings_follow_the_numbers(frames: dict[str, pd.DataFrame]) -> None:
     cells = frames["cells"]
-    assert "16 of the 16 cells" in brief(
-        frames,
-        cells=cells.assign(
-            best_val_accuracy=cells["best_val_accuracy"]
-            - 0.1 * ((cells["name"] == "G2") & (cells["data"] == "cora") & (cells["depth"] == 64))
-        ),
-    )
+    far = (cells["name"] == "G2") & (cells["data"] == "cora") & (cells["depth"] == 64)
+    nearer = cells.assign(best_val_accuracy=cells["best_val_accuracy"] - 0.1 * far)
+    assert "16 of the 16 cells" in brief(frames, cells=nearer)
     low = frames["thresholds"].assign(measured=0.5)
     assert "λ = 1, the paper's choice for Cora, lies above it" in brief(frames, thresholds=low)
     held = frames["depth_energies"].assign(energy=1.0)
@@ -54,13 +48,8 @@ def test_the_gap_between_the_two_readings(frames: dict[str, pd.DataFrame]) -> No
     assert "lies on average .020 below the test accuracy" in brief(frames, cells=swapped)
 
 
-def test_differences_say_what_was_measured_and_what_was_not(
-    frames: dict[str, pd.DataFrame],
-) -> None:
-    points = {
-        point.subject: point.measured
-        for point in differences(frames["cells"], frames["depth_energies"], frames["thresholds"])
-    }
+def test_differences_state_their_measured_effect(frames: dict[str, pd.DataFrame]) -> None:
+    points = {point.subject: point.measured for point in differences(Frames(**frames))}
     assert (
         "Cora, 64 layers: +.200 ± .000 highest validation accuracy, +.120 ± .000 test accuracy"
         in points["G2's logits"]

@@ -1,4 +1,4 @@
-"""The page in a real browser: it draws, answers the pointer, fits a phone, follows the theme, and asks nothing of the network."""
+"""The page in a browser: its charts, tooltips, legends, width, theme and network requests."""
 
 import json
 import os
@@ -39,7 +39,9 @@ FLAGS = (
         "--window-size=1280,900",
     ),
 )
-CHARTS = 10  # of the full report: two each of Table 1, the variants, Figure 2 and Figure 1; Figure 3 and the thresholds
+# Of the full report: two of Table 1, the variants, Figure 2 and Figure 1 each, and one of Figure 3
+# and the thresholds each.
+CHARTS = 10
 PATIENCE = 60  # seconds, on a busy machine
 
 
@@ -50,7 +52,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # Given its path, selenium looks for no driver of its own; and its statistics stay at home.
+    # With the path of the driver, selenium looks for no other; it must send no statistics.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SE_OFFLINE", "true")
         patch.setenv("SE_AVOID_STATS", "true")
@@ -153,7 +155,10 @@ def test_the_key_brings_a_line_forward(browser: Any, report: Path) -> None:
     button = browser.find_element(By.CSS_SELECTOR, '#table_1 .legend button[data-name="PairNorm"]')
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
     button.click()
-    opacities = "return [...document.querySelectorAll('#chart-table_1-0 .mark-line path')].map(p => p.getAttribute('opacity'))"
+    opacities = (
+        "return [...document.querySelectorAll('#chart-table_1-0 .mark-line path')]"
+        ".map(p => p.getAttribute('opacity'))"
+    )
     WebDriverWait(browser, PATIENCE).until(lambda b: "0.12" in b.execute_script(opacities))
     assert button.get_attribute("aria-pressed") == "true"
 
@@ -165,7 +170,8 @@ def test_a_phone_scrolls_in_one_direction_only(browser: Any, report: Path, width
         browser.execute_script("arguments[0].open = true", details)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     widest = browser.execute_script(
-        "return Math.max(...[...document.querySelectorAll('.chart svg')].map(s => s.getBoundingClientRect().right))"
+        "return Math.max(...[...document.querySelectorAll('.chart svg')]"
+        ".map(s => s.getBoundingClientRect().right))"
     )
     assert widest <= width
 

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -9,36 +10,22 @@ from eamp.data import DataError
 from eamp.experiments.cell import Cell
 from eamp.paper import reproduce as room
 from eamp.paper.energy_by_depth import NETWORKS
-from eamp.paper.published import DEPTHS, TABLE_1
-from eamp.paper.reproduce import kept, recipe, reproduce, with_data_in_reach
+from eamp.paper.published import table_1
+from eamp.paper.reproduce import recipe, reproduce, with_available_data
 
+SMALL = "csbm:nodes=60,features=8"
 TINY = [
-    Cell(
-        name=name,
-        model=model,
-        data="csbm:nodes=60,features=8",
-        depth=depth,
-        width=8,
-        protocol="paper",
-        changes={"epochs": 4},
-    )
+    Cell(model, SMALL, depth, name, width=8, protocol="paper", changes={"epochs": 4})
     for name, model in (("Basic GCN", "gcn"), ("Entropic GCN", "entropic-gcn"))
     for depth in (4, 8)
 ]
 
 
-def test_the_tables_recipe_has_every_cell_of_the_paper_once_a_seed() -> None:
+def test_the_recipe_of_table_1_has_every_cell_once_per_seed() -> None:
     cells = recipe("table_1", seeds=2)
-    wanted = {
-        (data, name, depth)
-        for data, models in TABLE_1.items()
-        for name in models
-        for depth in DEPTHS
-    }
-    for seed in (0, 1):
-        assert Counter(
-            (cell.data, cell.name, cell.depth) for cell in cells if cell.seed == seed
-        ) == Counter(wanted)
+    wanted = table_1()[["data", "name", "depth"]].itertuples(index=False, name=None)
+    counted = Counter((cell.data, cell.name, cell.depth, cell.seed) for cell in cells)
+    assert counted == Counter((*key, seed) for key in wanted for seed in (0, 1))
     assert {(cell.width, cell.protocol, cell.dropout) for cell in cells} == {(256, "paper", 0.0)}
 
 
@@ -48,13 +35,17 @@ def test_entropic_networks_are_run_as_their_authors_ran_them() -> None:
         for cell in recipe("table_1", seeds=1)
         if cell.name == "Entropic GCN"
     }
-    assert entropic["cora"] == {"weight": 1, "temperature": 10, "variant": "paper", "detach": False}
-    assert entropic["citeseer"] == {
-        "weight": 10,
-        "temperature": 1,
-        "variant": "paper",
-        "detach": False,
-    }
+    authors = {"variant": "paper", "detach": False}
+    assert entropic["cora"] == {"weight": 1, "temperature": 10, **authors}
+    assert entropic["citeseer"] == {"weight": 10, "temperature": 1, **authors}
+
+
+def test_pairnorm_counts_its_output_convolution_as_its_depth_in_the_paper_does() -> None:
+    cells = [*recipe("table_1", seeds=1), *recipe("quick", seeds=1)]
+    options = [cell.options for cell in cells if cell.model == "pairnorm"]
+    options += [network.options for network in NETWORKS if network.model == "pairnorm"]
+    assert len(options) == 2 * 5 + 3 + 1
+    assert all(given is not None and given["count_output"] is True for given in options)
 
 
 def test_the_quick_recipe_is_a_part_of_the_table() -> None:
@@ -67,33 +58,23 @@ def test_every_shipped_recipe_builds_its_networks() -> None:
     for name in ("quick", "table_1", "variants"):
         for cell in recipe(name, seeds=1):
             if cell.depth == 4:
-                small = Cell(**{**cell.__dict__, "data": "csbm:nodes=60,features=8", "width": 8})
+                small = replace(cell, data=SMALL, width=8)
                 assert sum(parameter.numel() for parameter in small.build().parameters()) > 0
 
 
-def test_a_dataset_out_of_reach_is_replaced_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dataset_that_cannot_be_loaded_is_replaced_with_a_notice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def unreachable(name: str) -> None:
         raise DataError("no folder, no network")
 
     monkeypatch.setattr(room, "load", unreachable)
     notices: list[str] = []
-    cells = with_data_in_reach(recipe("quick", seeds=1), notices, lambda line: None)
+    cells = with_available_data(recipe("quick", seeds=1), notices, lambda line: None)
     assert {cell.data for cell in cells} == {"csbm"}
     assert len(notices) == 1
-    assert "cora could not be had" in notices[0]
+    assert "cora could not be loaded" in notices[0]
     assert "no folder, no network" in notices[0]
-
-
-def test_a_table_is_made_once(tmp_path: Path) -> None:
-    calls = []
-
-    def make() -> pd.DataFrame:
-        calls.append(1)
-        return pd.DataFrame({"energy": [0.1, 1e-40]})
-
-    first = kept(tmp_path / "a.csv", make)
-    assert kept(tmp_path / "a.csv", make).equals(first)
-    assert len(calls) == 1
 
 
 def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
@@ -102,19 +83,12 @@ def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     monkeypatch.setattr(
         room,
         "recipe",
-        lambda name, seeds: [
-            Cell(**{**cell.__dict__, "seed": seed}) for seed in range(seeds) for cell in TINY
-        ],
+        lambda name, seeds: [replace(cell, seed=seed) for seed in range(seeds) for cell in TINY],
     )
     monkeypatch.setattr(room, "NETWORKS", NETWORKS[:3])
     monkeypatch.setattr(room, "DEPTHS", (1, 10))
-    monkeypatch.setattr(
-        room,
-        "thresholds",
-        lambda widths: pd.DataFrame(
-            {"graph": ["g"], "degree": [4.0], "width": [64], "predicted": [2.5], "measured": [2.4]}
-        ),
-    )
+    found = {"graph": ["g"], "degree": [4.0], "width": [64], "predicted": [2.5], "measured": [2.4]}
+    monkeypatch.setattr(room, "measure_thresholds", lambda *given: pd.DataFrame(found))
     command = ["reproduce", "--output", str(tmp_path / "out"), "--only", "figures", "table"]
     assert main(command) == 0
     page = tmp_path / "out" / "report.html"
@@ -124,6 +98,5 @@ def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     again = reproduce(tmp_path / "out", seeds=2, only=["table"], say=lambda line: None)
     assert Counter(again.cells["seed"]) == {0: 4, 1: 4}
     first = pd.read_csv(tmp_path / "out" / "cells.csv")
-    assert again.cells.query("seed == 0")["seconds"].tolist() == pytest.approx(
-        first["seconds"].tolist()
-    )  # not run again
+    kept = again.cells.query("seed == 0")["seconds"].tolist()
+    assert kept == pytest.approx(first["seconds"].tolist())  # the first seed was not run again

@@ -66,7 +66,7 @@ def reproduce(options: Namespace) -> int:
     from eamp.data import DataError
     from eamp.experiments.sweep import SweepError, summary
     from eamp.paper.reproduce import reproduce as run
-    from eamp.paper.write_report import write_report
+    from eamp.paper import write_report
 
     said = ["eamp reproduce", "--quick" if options.quick else f"--seeds {options.seeds}"]
     if options.only:
@@ -98,7 +98,7 @@ def reproduce(options: Namespace) -> int:
 
 def report(options: Namespace) -> int:
     """``eamp report``."""
-    from eamp.paper.write_report import from_folder
+    from eamp.paper import from_folder
 
     try:
         print(f"Written to {from_folder(options.folder)}")

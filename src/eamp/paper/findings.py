@@ -1,4 +1,4 @@
-"""The report in brief: sentences and headline numbers, all of them computed from the frames."""
+"""Summarise a run in sentences and headline numbers, all computed from its frames."""
 
 from __future__ import annotations
 
@@ -10,237 +10,166 @@ from eamp.paper.comparison import (
     PAPER_READING,
     TEST_READING,
     TOLERANCE,
-    deepest,
-    is_variant,
+    mean_text,
     summarised,
     title,
+    without_variants,
 )
-from eamp.paper.published import ENTROPIC_SETTINGS, FIGURE_3_DATA, FIGURE_3_DEPTH, FIGURE_3_LOWEST
-from eamp.report import number_format as numbers
-from eamp.report.tables import main_rows, u_curves
-
-KEPT = 0.1  # a network keeps its energy if the deepest one has at least this share of the shallowest one's
-BASIC, ENTROPIC = "Basic GCN", "Entropic GCN"
-
-
-@dataclass(frozen=True)
-class Headline:
-    """A number in large type, and what it is."""
-
-    number: str
-    words: str
+from eamp.paper.energy_statistics import deepest, energy_kept, figure_2_threshold, u_curves
+from eamp.paper.frames import Frames
+from eamp.paper.published import BASIC, ENTROPIC, ENTROPIC_SETTINGS, lowest_energies
+from eamp.report.number_format import format_accuracy, format_change, format_count, format_energy
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence, and the number in it that may stand for it."""
+    """A sentence, and a number of it that the page shows in large type, with its description."""
 
     sentence: str
-    headline: Headline | None = None
+    number: str = ""
+    words: str = ""
 
 
-def in_brief(
-    cells: pd.DataFrame,
-    layer_energies: pd.DataFrame,
-    depth_energies: pd.DataFrame,
-    thresholds: pd.DataFrame,
-) -> list[Finding]:
-    """What the run found, as far as it was run."""
-    summary = main_rows(summarised(cells))
+def findings(frames: Frames) -> list[Finding]:
+    """Return what the run found; a part that was not run adds nothing."""
+    summary = summarised(frames.cells)
     return [
         *agreement(summary),
-        *at_the_greatest_depth(summary),
-        *readings(summary),
-        *middle_layers(layer_energies),
-        *untrained(depth_energies),
-        *threshold(thresholds),
+        *greatest_depth(summary),
+        *gap_between_readings(summary),
+        *lowest_layers(frames.layer_energies),
+        *untrained(frames.depth_energies),
+        *threshold(frames.thresholds),
     ]
 
 
 def agreement(summary: pd.DataFrame) -> list[Finding]:
-    """How many cells of Table 1 are near the paper's, and which is furthest."""
+    """Count the cells near the paper's Table 1, and name the furthest."""
+    if summary.empty:
+        return []
     known = summary[summary["difference"].notna()]
     if known.empty:
-        return (
-            []
-            if summary.empty
-            else [
-                Finding(
-                    "The paper has no numbers for this dataset, so nothing here can be set beside its Table 1."
-                )
-            ]
-        )
-    near, total, limit = (
-        int((~known["far"].astype(bool)).sum()),
-        len(known),
-        numbers.accuracy(TOLERANCE, 2),
-    )
+        missing = "The paper has no numbers for this dataset, so there is no comparison with it."
+        return [Finding(missing)]
+    near, total = int((~known["far"].astype(bool)).sum()), len(known)
+    limit = format_accuracy(TOLERANCE, 2)
     worst = known.loc[known["difference"].abs().idxmax()]
     sentence = (
-        f"{near} of the {total} cells of the paper's Table 1 that were run lie within {limit} of its number, "
-        f"in its own reading ({PAPER_READING}). "
+        f"{near} of the {total} cells of the paper's Table 1 that were run lie within {limit} of "
+        f"its number, in its own reading ({PAPER_READING}). "
         f"The furthest is {worst['name']} with {worst['depth']} layers on {title(worst['data'])}: "
-        f"{numbers.accuracy(worst['best_val_accuracy'])}, where the paper has {numbers.accuracy(worst['published'], 2)}."
+        f"{format_accuracy(worst['best_val_accuracy'])}, where the paper has "
+        f"{format_accuracy(worst['published'], 2)}."
     )
-    return [
-        Finding(
-            sentence,
-            Headline(f"{near} / {total}", f"cells of Table 1 within {limit} of the paper's"),
-        )
-    ]
+    words = f"cells of Table 1 within {limit} of the paper's"
+    return [Finding(sentence, f"{near} / {total}", words)]
 
 
-def at_the_greatest_depth(summary: pd.DataFrame) -> list[Finding]:
-    """Entropic beside Basic at the greatest depth of each dataset."""
+def greatest_depth(summary: pd.DataFrame) -> list[Finding]:
+    """Compare Entropic with Basic GCN at the greatest depth on each dataset."""
     found = []
     for data, part in summary.groupby("data", sort=False):
         depth = part["depth"].max()
         at = part[part["depth"] == depth].set_index("name")
         if BASIC not in at.index or ENTROPIC not in at.index:
             continue
-        basic, entropic = at.loc[BASIC], at.loc[ENTROPIC]
-        ours = [reading(row, "best_val_accuracy") for row in (entropic, basic)]
-        sentence = f"With {depth} layers on {title(data)}, {ENTROPIC} reaches a {PAPER_READING} of {ours[0]}, and {BASIC} of {ours[1]}"
-        if pd.notna(basic["published"]) and pd.notna(entropic["published"]):
-            sentence += f" (paper: {numbers.accuracy(entropic['published'], 2)} and {numbers.accuracy(basic['published'], 2)})"
-        best = at["test_accuracy"].astype(float)
-        sentence += f"; their {TEST_READING} is {reading(entropic, 'test_accuracy')} and {reading(basic, 'test_accuracy')}."
-        if best.notna().any():
-            sentence += f" Highest there, by {TEST_READING}: {best.idxmax()}, {numbers.accuracy(best.max())}."
-        gap = numbers.change(entropic["best_val_accuracy"] - basic["best_val_accuracy"], 2)
-        found.append(
-            Finding(
-                sentence, Headline(gap, f"{ENTROPIC} over {BASIC} at {depth} layers, {title(data)}")
-            )
+        pair = at.loc[[ENTROPIC, BASIC]]
+        rows = pair.to_dict("records")
+        ours, test = (
+            [mean_text(row, reading) for row in rows]
+            for reading in ("best_val_accuracy", "test_accuracy")
         )
+        sentence = (
+            f"With {depth} layers on {title(data)}, {ENTROPIC} reaches a {PAPER_READING} of "
+            f"{ours[0]}, and {BASIC} of {ours[1]}"
+        )
+        if pair["published"].notna().all():
+            printed = [format_accuracy(value, 2) for value in pair["published"]]
+            sentence += f" (paper: {printed[0]} and {printed[1]})"
+        sentence += f"; their {TEST_READING} is {test[0]} and {test[1]}."
+        best = at["test_accuracy"].astype(float)
+        if best.notna().any():
+            highest = f"{best.idxmax()}, {format_accuracy(best.max())}"
+            sentence += f" Highest there, by {TEST_READING}: {highest}."
+        gap = rows[0]["best_val_accuracy"] - rows[1]["best_val_accuracy"]
+        words = f"{ENTROPIC} over {BASIC} at {depth} layers, {title(data)}"
+        found.append(Finding(sentence, format_change(gap, digits=2), words))
     return found
 
 
-def reading(row: pd.Series, column: str) -> str:
-    """Mean and deviation of one reading."""
-    return numbers.with_deviation(row[column], row[f"{column}_deviation"])
-
-
-def readings(summary: pd.DataFrame) -> list[Finding]:
-    """How much the paper's reading flatters."""
+def gap_between_readings(summary: pd.DataFrame) -> list[Finding]:
+    """State how far the paper's reading lies above the test accuracy."""
     gap = (summary["best_val_accuracy"] - summary["test_accuracy"]).astype(float).dropna()
     if gap.empty:
         return []
     word = "above" if gap.mean() >= 0 else "below"
     return [
         Finding(
-            f"The {PAPER_READING} lies on average {numbers.accuracy(abs(gap.mean()))} {word} the {TEST_READING} of the same runs "
-            f"(from {numbers.change(gap.min())} to {numbers.change(gap.max())} over {numbers.counted(len(gap), 'cell')})."
+            f"The {PAPER_READING} lies on average {format_accuracy(abs(gap.mean()))} {word} the "
+            f"{TEST_READING} of the same runs (from {format_change(gap.min())} to "
+            f"{format_change(gap.max())} over {format_count(len(gap), 'cell')})."
         )
     ]
 
 
-def middle_layers(layer_energies: pd.DataFrame) -> list[Finding]:
-    """The lowest energy of any layer, beside the paper's where it gave one."""
-    if layer_energies.empty:
+def lowest_layers(layer_energies: pd.DataFrame) -> list[Finding]:
+    """State the lowest energy of any layer, and the paper's where it gives one."""
+    trained = without_variants(deepest(layer_energies))
+    if trained.empty:
         return []
     found = []
-    for (data, depth), part in u_curves(deepest(layer_energies)).groupby(
-        ["data", "depth"], sort=False
-    ):
-        the_papers = (data, depth) == (FIGURE_3_DATA, FIGURE_3_DEPTH)
-        part = part[~part["name"].map(is_variant).astype(bool)]
-        words = []
+    for (data, depth), part in u_curves(trained).groupby(["data", "depth"], sort=False):
+        published, lowest, words = lowest_energies(data, depth), {}, []
         for row in part.to_dict("records"):
-            given = (
-                f", the paper's {FIGURE_3_LOWEST[row['name']]:g}"
-                if the_papers and row["name"] in FIGURE_3_LOWEST
-                else ""
-            )
-            words.append(
-                f"{row['name']} {numbers.energy(row['lowest'])} (layer {row['lowest_layer']}{given})"
-            )
-        if not words:
-            continue
-        sentence = f"Lowest energy after any layer of the trained {depth}-layer networks on {title(data)}: {', '.join(words)}."
-        lowest = part.set_index("name")["lowest"]
-        headline = None
-        if BASIC in lowest.index and ENTROPIC in lowest.index:
-            pair = f"{numbers.energy(lowest[ENTROPIC])} | {numbers.energy(lowest[BASIC])}"
-            headline = Headline(
-                pair, f"lowest energy of a trained layer, {ENTROPIC} | {BASIC}, {title(data)}"
-            )
-        found.append(Finding(sentence, headline))
+            name = row["name"]
+            lowest[name] = format_energy(row["lowest"])
+            given = f", the paper's {published[name]:g}" if name in published else ""
+            words.append(f"{name} {lowest[name]} (layer {row['lowest_layer']}{given})")
+        sentence = (
+            f"Lowest energy after any layer of the trained {depth}-layer networks on "
+            f"{title(data)}: {', '.join(words)}."
+        )
+        both = BASIC in lowest and ENTROPIC in lowest
+        number = f"{lowest[ENTROPIC]} | {lowest[BASIC]}" if both else ""
+        of = f"lowest energy of a trained layer, {ENTROPIC} | {BASIC}, {title(data)}"
+        found.append(Finding(sentence, number, of))
     return found
 
 
-def kept(depth_energies: pd.DataFrame) -> pd.DataFrame:
-    """Per network of Figure 2: energy of the shallowest and deepest, and whether it was kept."""
-    means = depth_energies.groupby(["network", "depth"], sort=False)["energy"].mean().reset_index()
-    rows = []
-    for network, part in means.groupby("network", sort=False):
-        part = part.sort_values("depth")
-        first, last = part.iloc[0], part.iloc[-1]
-        rows.append(
-            {
-                "network": network,
-                "depth": int(last["depth"]),
-                "first": first["energy"],
-                "last": last["energy"],
-            }
-        )
-        rows[-1]["kept"] = bool(last["energy"] >= KEPT * first["energy"] and last["energy"] > 0)
-    return pd.DataFrame(rows)
-
-
 def untrained(depth_energies: pd.DataFrame) -> list[Finding]:
-    """Which untrained networks keep their energy to the greatest depth."""
+    """List the untrained networks that keep their energy to the greatest depth."""
     if depth_energies.empty:
         return []
-    table = kept(depth_energies)
-    depth = table["depth"].max()
+    table = energy_kept(depth_energies)
 
-    def named(part: pd.DataFrame) -> str:
-        return (
-            "; ".join(
-                f"{row['network']} ({numbers.energy(row['last'])})"
-                for row in part.to_dict("records")
-            )
-            or "none"
+    def listed(part: pd.DataFrame) -> str:
+        rows = part.to_dict("records")
+        return "; ".join(f"{r['network']} ({format_energy(r['last'])})" for r in rows) or "none"
+
+    return [
+        Finding(
+            f"Untrained, {table['depth'].max()} layers deep, on the grid. Keeping at least a tenth "
+            f"of the shallowest network's energy: {listed(table[table['kept']])}. "
+            f"Losing more than that: {listed(table[~table['kept']])}."
         )
-
-    sentence = (
-        f"Untrained, {depth} layers deep, on the grid. Keeping at least a tenth of the shallowest network's energy: "
-        f"{named(table[table['kept']])}. "
-        f"Losing more than that: {named(table[~table['kept']])}."
-    )
-    return [Finding(sentence)]
+    ]
 
 
-def threshold(found: pd.DataFrame) -> list[Finding]:
-    """λ's threshold in the setting of Figure 2, and on which side of it the paper's choices lie."""
-    row = figure_2_threshold(found)
+def threshold(thresholds: pd.DataFrame) -> list[Finding]:
+    """State the threshold of λ in the setting of Figure 2, and how the paper's choices compare."""
+    row = figure_2_threshold(thresholds)
     if row is None:
         return []
     limit = float(row["measured"])
     sides = [
-        f"λ = {weight:g}, the paper's choice for {title(data)}, lies {'above' if weight > limit else 'below'} it"
+        f"λ = {weight:g}, the paper's choice for {title(data)}, lies "
+        f"{'above' if weight > limit else 'below'} it"
         for data, (weight, _) in ENTROPIC_SETTINGS.items()
     ]
     sentence = (
-        f"At width {row['width']} on the graph “{row['graph']}” the entropy step holds the energy only for λ above {limit:.1f} "
-        f"(predicted from the spectrum: {row['predicted']:.1f}); {' and '.join(sides)}."
+        f"At width {row['width']} on the graph “{row['graph']}” the entropy step holds the energy "
+        f"only for λ above {limit:.1f} (predicted from the spectrum: {row['predicted']:.1f}); "
+        f"{' and '.join(sides)}."
     )
-    return [
-        Finding(
-            sentence,
-            Headline(
-                f"λ > {limit:.1f}",
-                f"needed to hold the energy at width {row['width']}, {row['graph']}",
-            ),
-        )
-    ]
-
-
-def figure_2_threshold(found: pd.DataFrame) -> pd.Series | None:
-    """The row of the grid at the paper's width, or at the widest that was measured."""
-    grid = found[found["graph"].astype(str).str.startswith("grid")] if not found.empty else found
-    if grid.empty:
-        return None
-    wanted = grid[grid["width"] == 256]
-    return wanted.iloc[0] if not wanted.empty else grid.loc[grid["width"].idxmax()]
+    words = f"needed to hold the energy at width {row['width']}, {row['graph']}"
+    return [Finding(sentence, f"λ > {limit:.1f}", words)]

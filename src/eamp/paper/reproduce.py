@@ -1,8 +1,9 @@
-"""The paper, rerun: energies of untrained networks, its table, and what its shortcuts cost, in a folder that can be gone on with."""
+"""Run the paper's experiments: energies of untrained networks, Table 1, and its variants."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources import as_file, files
@@ -16,31 +17,23 @@ from eamp.experiments.cell import Cell
 from eamp.experiments.recipe import load_recipe
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, sweep
-from eamp.paper.energy_by_depth import DEPTHS, NETWORKS, energy_by_depth, thresholds
+from eamp.paper.cache import cached
+from eamp.paper.energy_by_depth import DEPTHS, GRID, NETWORKS, OUTPUTS, energy_by_depth
+from eamp.paper.frames import Frames
+from eamp.paper.published import WIDTH
+from eamp.paper.threshold import SETTING, WIDTHS, threshold, threshold_graphs
 
 Part = Literal["figures", "table", "variants"]
 PARTS: tuple[Part, ...] = ("figures", "table", "variants")
 RECIPES = {"table": "table_1", "variants": "variants"}
+QUICK_DEPTHS = (1, 10, 100, 1000)
+STAND_IN = "csbm"  # generated data for a quick run without a dataset
 
-STAND_IN = "csbm"  # for a quick look where no dataset can be had
 
+@dataclass(frozen=True)
+class Reproduction(Frames):
+    """The measurements of a reproduction, and ``notices`` for the top of its report."""
 
-@dataclass
-class Reproduction:
-    """What was found, as tables, and what a reader must be told.
-
-    Attributes:
-        depth_energies: Figure 2, see :func:`~eamp.paper.energy_by_depth.energy_by_depth`.
-        thresholds: of λ, see :func:`~eamp.paper.energy_by_depth.thresholds`.
-        cells: Table 1 and its variants, a row per trained network.
-        layer_energies: Figure 3, a row per layer of each.
-        notices: what is not as one would expect.
-    """
-
-    depth_energies: pd.DataFrame | None = None
-    thresholds: pd.DataFrame | None = None
-    cells: pd.DataFrame = field(default_factory=pd.DataFrame)
-    layer_energies: pd.DataFrame = field(default_factory=pd.DataFrame)
     notices: list[str] = field(default_factory=list)
 
 
@@ -53,90 +46,105 @@ def reproduce(
     only: Sequence[Part] = (),
     say: Callable[[str], None] = print,
 ) -> Reproduction:
-    """Run what is not in ``folder`` yet. More seeds later cost only the new ones.
+    """Run the experiments that ``folder`` does not hold yet; more seeds cost only the new ones.
 
     Args:
-        folder: for the runs and what they found.
-        quick: one dataset, three depths, one seed: minutes instead of hours.
-        seeds: of the table and the figures.
-        workers: processes that train.
-        only: some of ``"figures"`` (untrained networks), ``"table"`` and ``"variants"``; all when left out.
-        say: told what is going on.
+        folder: Folder of runs and measurements.
+        quick: Use one dataset, three depths and one seed, which takes minutes instead of hours.
+        seeds: Number of seeds of the table and the figures.
+        workers: Number of processes that train.
+        only: Some of ``"figures"`` (untrained networks), ``"table"`` and ``"variants"``; default
+            all of them, or the first two of a quick run.
+        say: Called with messages on the progress.
     """
     parts = tuple(only) or (("figures", "table") if quick else PARTS)
-    found = Reproduction()
+    found: dict[str, pd.DataFrame] = {}
+    notices: list[str] = []
     if quick:
         seeds = 1
     if "figures" in parts:
         say("Energies of untrained networks, to a thousand layers")
-        measure_untrained(found, folder / "untrained", quick, seeds)
-    names = dict.fromkeys(
-        "quick" if quick else RECIPES[part] for part in parts if part != "figures"
-    )
+        untrained, depths = folder / "untrained", QUICK_DEPTHS if quick else DEPTHS
+        found["depth_energies"] = measure_energies(untrained, depths, seeds)
+        found["thresholds"] = measure_thresholds(untrained, (WIDTH,) if quick else WIDTHS)
+    trained = (part for part in parts if part != "figures")
+    names = dict.fromkeys("quick" if quick else RECIPES[part] for part in trained)
     cells = [cell for name in names for cell in recipe(name, seeds)]
+    if quick:
+        cells = with_available_data(cells, notices, say)
     if cells:
-        if quick:
-            cells = with_data_in_reach(cells, found.notices, say)
-        cells.sort(
-            key=lambda cell: (cell.seed, -cell.depth)
-        )  # the longest first, so that workers end together
+        # Deep networks train longest; they come first, so that the workers finish together.
+        cells.sort(key=lambda cell: (cell.seed, -cell.depth))
+        number = len(cells)
         say(
-            f"Training {len(cells)} networks with {workers} workers; interrupt as you like, the same command goes on"
+            f"Training {number} networks with {workers} workers; "
+            "you may interrupt this, and the same command will continue it"
         )
-        found.cells = sweep(cells, Store(folder / "runs", "reproduction"), workers)
-        found.layer_energies = layer_energies(found.cells)
-        if len(found.cells) < len(cells):
-            found.notices.append(
-                f"{len(cells) - len(found.cells)} of {len(cells)} networks are missing: their training failed."
-            )
-    return found
+        table = sweep(cells, Store(folder / "runs", "reproduction"), workers)
+        found |= {"cells": table, "layer_energies": layer_energies(table)}
+        if failed := number - len(table):
+            notices.append(f"{failed} of {number} networks are missing: their training failed.")
+    return Reproduction(**found, notices=notices)
 
 
 def recipe(name: str, seeds: int) -> list[Cell]:
-    """The cells of a recipe that comes with eamp, for so many seeds."""
+    """Return the cells of a shipped recipe for the first ``seeds`` seeds."""
     with as_file(files("eamp.paper") / "recipes" / f"{name}.yaml") as path:
         _, cells = load_recipe(path)
     return [replace(cell, seed=seed) for seed in range(seeds) for cell in cells if cell.seed == 0]
 
 
-def with_data_in_reach(
+def with_available_data(
     cells: list[Cell], notices: list[str], say: Callable[[str], None]
 ) -> list[Cell]:
-    """The same cells, on a graph made from a seed where a dataset cannot be had."""
-    reached: dict[str, str] = {}
+    """Return the cells with generated data in place of each dataset that cannot be loaded."""
+    available: dict[str, str] = {}
     for name in dict.fromkeys(cell.data for cell in cells):
-        reached[name] = name
+        available[name] = name
         try:
             load(name)
         except DataError as error:
-            reached[name] = STAND_IN
+            available[name] = STAND_IN
             notices.append(
-                f"{name} could not be had, so everything trained here was trained on `{STAND_IN}`, a random graph with communities. "
+                f"{name} could not be loaded, so everything trained here was trained on "
+                f"`{STAND_IN}`, a random graph with communities. "
                 f"Its accuracies say nothing about {name}. What was tried: {error}"
             )
             say(f"NOTICE: {notices[-1]}")
-    return [replace(cell, data=reached[cell.data]) for cell in cells]
+    return [replace(cell, data=available[cell.data]) for cell in cells]
 
 
-def measure_untrained(found: Reproduction, folder: Path, quick: bool, seeds: int) -> None:
-    """Figure 2 and the thresholds, a file per network, so that an interrupted run goes on."""
-    folder.mkdir(parents=True, exist_ok=True)
-    depths = (1, 10, 100, 1000) if quick else DEPTHS
-    kind = "quick" if quick else f"{seeds}_seeds"
-    found.depth_energies = pd.concat(
-        kept(folder / f"{kind}_{number}.csv", partial(energy_by_depth, [network], depths, seeds))
-        for number, network in enumerate(NETWORKS)
-    )
-    found.thresholds = kept(
-        folder / f"{kind}_thresholds.csv",
-        lambda: thresholds((256,) if quick else (64, 128, 256, 512)),
-    )
+def measure_energies(folder: Path, depths: Sequence[int], seeds: int) -> pd.DataFrame:
+    """Return the ``depth_energies`` of all networks, with a file per network and seed."""
+    frames = []
+    for network in NETWORKS:
+        what = {"model": network.model, "options": network.options, "outputs": OUTPUTS}
+        what |= {"depths": list(depths), "width": WIDTH, "grid": GRID}
+        options = json.dumps(network.options, sort_keys=True)
+        of_seeds = [
+            cached(
+                folder,
+                f"{network.model} {options} seed {seed}",
+                {**what, "seed": seed},
+                partial(energy_by_depth, network, seed, depths, WIDTH, GRID),
+            )
+            for seed in range(seeds)
+        ]
+        frames.append(pd.concat(of_seeds).sort_values(["depth", "seed"]))
+        frames[-1]["network"] = network.label  # a file may have been written under another label
+    return pd.concat(frames, ignore_index=True)
 
 
-def kept(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """A table from its file, or made and put there."""
-    if not file.exists():
-        unfinished = file.with_suffix(".part")
-        make().to_csv(unfinished, index=False)
-        unfinished.replace(file)
-    return pd.read_csv(file)
+def measure_thresholds(folder: Path, widths: Iterable[int]) -> pd.DataFrame:
+    """Return the ``thresholds`` on all graphs, with a file per graph and width."""
+    frames = [
+        cached(
+            folder,
+            f"threshold degree {graph.degree.mean():.1f} width {width}",
+            {"edges": graph.edge_index.tolist(), "width": width, **SETTING},
+            partial(threshold, name, graph, width),
+        ).assign(graph=name)
+        for name, graph in threshold_graphs().items()
+        for width in widths
+    ]
+    return pd.concat(frames, ignore_index=True)

@@ -1,4 +1,4 @@
-"""One colour and one shape per model, in every figure; a variant has its parent's colour and shape, and dashes of its own."""
+"""Colour, marker shape and dash pattern of every model, the same in all figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Readable on white and on near-black alike (contrast above 3), and told apart in the common forms of colour blindness; shapes say it again.
+# The colours have a contrast of about 3 or more against both white and near-black backgrounds. They
+# differ under the common forms of colour blindness, and the marker shapes repeat the distinction.
 FAMILIES: dict[str, tuple[str, str]] = {
     "Basic GCN": ("#7c8593", "circle"),
     "Entropic GCN": ("#2b7bba", "square"),
@@ -19,29 +20,30 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "GRAND": ("#8a6fd1", "circle"),
 }
 ALIASES = {"GCN": "Basic GCN", "Entropic GRAND": "GRAND"}
-PROMINENT = ("Basic GCN", "Entropic GCN", "PairNorm", "G2")
 SPARE_COLOURS = ("#c98a9b", "#5b8c2a", "#a26a5c", "#5a7d9a", "#9a5ea8")
 SPARE_SHAPES = ("circle", "square", "diamond", "triangle-up")
-DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (1, 3))
+SOLID = (1, 0)
+DASHES: tuple[tuple[int, ...], ...] = (SOLID, (6, 3), (2, 2), (8, 3, 2, 3), (1, 3))
 
-# The entropy term itself, where no model is meant: pushes in the colour of the network that has it, pulls in one that no model has.
+# Colours of the entropy term in charts without models: where it pushes embeddings apart, that of
+# Entropic GCN; where it pulls them together, one that no model has.
 PUSH = FAMILIES["Entropic GCN"][0]
 PULL = "#c2405b"
-INK = "currentColor"  # neither: the colour of the text around it
+SHADES = (PUSH, "#6c9fd0", "#41698c", "#8496a8", "#5b7f8f")  # for several settings of the term
+INK = "currentColor"  # the colour of the surrounding text
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a model is drawn; the shape ``stroke`` means a line without points."""
+    """Colour, marker shape and dash pattern of a line; the shape ``stroke`` draws no markers."""
 
     colour: str
-    shape: str
-    dash: tuple[int, ...]
-    prominent: bool  # one of the paper's four
+    shape: str = "stroke"
+    dash: tuple[int, ...] = SOLID
 
 
 def family(name: str) -> str:
-    """The model a variant is a variant of: what stands before the first comma.
+    """Return the model that a variant belongs to: the text before the first comma.
 
     Example:
         >>> family("Entropic GCN, detached"), family("GCN")
@@ -52,25 +54,24 @@ def family(name: str) -> str:
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """A look for every name of one figure. Colour and shape depend on the name alone; dashes tell members of a family apart."""
+    """Return the look of every name in one figure.
+
+    Colour and shape depend on the name alone; members of a family differ in their dash pattern.
+    """
     names = list(dict.fromkeys(names))
     taken: dict[str, int] = {}
     found: dict[str, Look] = {}
-    for name in sorted(
-        names, key=lambda name: name not in (family(name), "GCN")
-    ):  # a model under its own name is drawn solid
+    # The model itself comes before its variants, so that it gets the solid line.
+    for name in sorted(names, key=lambda name: name not in (family(name), "GCN")):
         parent = family(name)
         colour, shape = FAMILIES.get(parent) or spare(parent)
-        found[name] = Look(
-            colour, shape, DASHES[taken.get(parent, 0) % len(DASHES)], parent in PROMINENT
-        )
+        found[name] = Look(colour, shape, DASHES[taken.get(parent, 0) % len(DASHES)])
         taken[parent] = taken.get(parent, 0) + 1
     return {name: found[name] for name in names}
 
 
 def spare(name: str) -> tuple[str, str]:
-    """A colour and a shape for a model that is not listed above, the same in every figure."""
+    """Return a colour and a shape for an unlisted model, the same in every figure."""
     number = zlib.crc32(name.encode())
-    return SPARE_COLOURS[number % len(SPARE_COLOURS)], SPARE_SHAPES[
-        number // len(SPARE_COLOURS) % len(SPARE_SHAPES)
-    ]
+    shape = SPARE_SHAPES[number // len(SPARE_COLOURS) % len(SPARE_SHAPES)]
+    return SPARE_COLOURS[number % len(SPARE_COLOURS)], shape

@@ -1,7 +1,8 @@
-"""A figure: charts that belong together, the key to their lines, and how it becomes a page's specification or a file on disk."""
+"""Figures: panels of charts with one legend, as specifications for the page and as files."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,7 +21,15 @@ PNG_SCALE = 2.0
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart of a figure. ``stretches``: its width may follow the page's; else it is scaled as a whole."""
+    """One chart of a figure.
+
+    Attributes:
+        heading: Text above the chart.
+        chart: The chart, without its size.
+        width: Width in pixels in files; the page may override it.
+        height: Height in pixels.
+        stretches: Whether the page may change the width alone; else it scales the whole chart.
+    """
 
     heading: str
     chart: Chart
@@ -31,26 +40,27 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels side by side, with one key for all.
+    """Panels side by side, with one legend for all.
 
     Attributes:
-        key: its file name, and its anchor on the page.
-        title: what it shows, in a few words.
-        caption: how to read it, and what differs from the paper's.
-        legend: how each model is drawn.
-        columns: panels beside each other on disk.
+        key: File name without its ending, and anchor on the page.
+        title: A few words on what the figure shows.
+        caption: How to read the figure, and its differences from the paper's.
+        panels: The charts.
+        legend: The look of every name.
+        columns: Number of panels side by side in files.
     """
 
     key: str
     title: str
     caption: str
     panels: tuple[Panel, ...]
-    legend: dict[str, Look] = field(default_factory=dict)
+    legend: Mapping[str, Look] = field(default_factory=dict)
     columns: int = 2
 
 
 def page_spec(panel: Panel) -> dict[str, Any]:
-    """A panel for the page, which adds configuration, signals and key itself, by its theme."""
+    """Return a panel's specification; the page adds configuration, signals and legend itself."""
     spec: dict[str, Any] = panel.chart.to_dict()
     spec.pop("config", None)
     spec |= {"width": panel.width, "height": panel.height}
@@ -60,28 +70,22 @@ def page_spec(panel: Panel) -> dict[str, Any]:
 
 
 def disk_spec(figure: Figure) -> dict[str, Any]:
-    """The whole figure as one chart on white, with its own key."""
+    """Return the whole figure as one chart on white, with its legend."""
     charts = [
-        p.chart.properties(width=p.width, height=p.height, title=p.heading) for p in figure.panels
+        panel.chart.properties(width=panel.width, height=panel.height, title=panel.heading)
+        for panel in figure.panels
     ]
-    panels = alt.concat(*charts, columns=figure.columns, spacing=36)
-    beside = (
-        alt.hconcat(panels, key(figure.legend), spacing=24)
-        if figure.legend
-        else alt.hconcat(panels)
-    )
-    spec: dict[str, Any] = beside.properties(
-        title=alt.Title(figure.title, fontSize=16, offset=18)
-    ).to_dict()
+    legend = [key(figure.legend)] if figure.legend else []
+    parts = [alt.concat(*charts, columns=figure.columns, spacing=36), *legend]
+    title = alt.Title(figure.title, fontSize=16, offset=18)
+    spec: dict[str, Any] = alt.hconcat(*parts, spacing=24).properties(title=title).to_dict()
     return spec | {"params": params("light"), "config": config("light", for_page=False)}
 
 
-def key(legend: dict[str, Look]) -> Chart:
-    """A sample of every line, with its dashes and its shape, and its name beside it."""
-    rows = [
-        {"name": name, "row": row, "start": 0, "middle": 14, "end": 28, "words": 36}
-        for row, name in enumerate(legend)
-    ]
+def key(legend: Mapping[str, Look]) -> Chart:
+    """Return a chart of the legend: a sample of every line with its name."""
+    places = {"start": 0, "middle": 14, "end": 28, "words": 36}
+    rows = [{"name": name, "row": row, **places} for row, name in enumerate(legend)]
     base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("row:O", axis=None))
 
     def at(column: str) -> alt.X:
@@ -89,29 +93,20 @@ def key(legend: dict[str, Look]) -> Chart:
 
     samples = []
     for name, look in legend.items():
-        one, colour = (
-            base.transform_filter(alt.datum.name == name),
-            ink("ink") if look.colour == INK else look.colour,
-        )
-        samples.append(
-            one.mark_rule(color=colour, strokeWidth=2.2, strokeDash=list(look.dash)).encode(
-                x=at("start"), x2="end:Q"
-            )
-        )
+        one = base.transform_filter(alt.datum.name == name)
+        colour = ink("ink") if look.colour == INK else look.colour
+        line = one.mark_rule(color=colour, strokeWidth=2.2, strokeDash=list(look.dash))
+        samples.append(line.encode(x=at("start"), x2="end:Q"))
         if look.shape != "stroke":
-            samples.append(
-                one.mark_point(
-                    color=colour, shape=look.shape, filled=True, size=60, opacity=1
-                ).encode(x=at("middle"))
-            )
-    words = base.mark_text(align="left", color=ink("ink"), limit=0).encode(
-        x=at("words"), text="name:N"
-    )
-    return alt.layer(*samples, words).properties(width=36, height=22 * len(legend))
+            marker = one.mark_point(color=colour, shape=look.shape, filled=True, size=60, opacity=1)
+            samples.append(marker.encode(x=at("middle")))
+    words = base.mark_text(align="left", color=ink("ink"), limit=0)
+    named = words.encode(x=at("words"), text="name:N")
+    return alt.layer(*samples, named).properties(width=36, height=22 * len(legend))
 
 
 def save(figure: Figure, folder: Path) -> None:
-    """``folder/<key>.svg``, ``.png`` and ``.pdf``."""
+    """Write the figure to ``folder/<key>.svg``, ``.png`` and ``.pdf``."""
     folder.mkdir(parents=True, exist_ok=True)
     svg = vl_convert.vegalite_to_svg(disk_spec(figure))
     (folder / f"{figure.key}.svg").write_text(svg, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Numbers as they are printed: accuracies as the paper writes them, energies in as few characters as they need."""
+"""Format accuracies, energies, durations and counts for tables, charts and sentences."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ MINUS = "\u2212"
 NOTHING = "–"
 
 
-def accuracy(value: float, digits: int = 3) -> str:
-    """Without the zero before the point, as in the paper.
+def format_accuracy(value: float, digits: int = 3) -> str:
+    """Format an accuracy without the zero before the point, as the paper does.
 
     Example:
-        >>> accuracy(0.8125), accuracy(0.82, 2), accuracy(1.0), accuracy(float("nan"))
-        ('.812', '.82', '1.000', '–')
+        >>> [format_accuracy(value) for value in (0.8125, 1.0, float("nan"))]
+        ['.812', '1.000', '–']
+        >>> format_accuracy(0.82, digits=2)
+        '.82'
     """
     if math.isnan(value):
         return NOTHING
@@ -21,43 +23,39 @@ def accuracy(value: float, digits: int = 3) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def with_deviation(mean: float, deviation: float, digits: int = 3) -> str:
-    """``mean ± deviation``, or the plain number where one seed leaves no deviation."""
-    if math.isnan(mean) or math.isnan(deviation):
-        return accuracy(mean, digits)
-    return f"{accuracy(mean, digits)} ± {accuracy(deviation, digits)}"
-
-
-def change(value: float, digits: int = 3) -> str:
-    """With its sign.
+def format_mean(mean: float, deviation: float) -> str:
+    """Format ``mean ± deviation``; the deviation of a single seed is NaN and is left out.
 
     Example:
-        >>> change(0.05), change(-0.0312), change(0.0001)
-        ('+.050', '−.031', '.000')
+        >>> format_mean(0.82, 0.014), format_mean(0.82, float("nan"))
+        ('.820 ± .014', '.820')
+    """
+    text = format_accuracy(mean)
+    missing = math.isnan(mean) or math.isnan(deviation)
+    return text if missing else f"{text} ± {format_accuracy(deviation)}"
+
+
+def format_change(value: float, deviation: float = math.nan, digits: int = 3) -> str:
+    """Format a difference of accuracies with its sign, and with its deviation if there is one.
+
+    Example:
+        >>> format_change(0.05), format_change(-0.0312, 0.002), format_change(0.0001)
+        ('+.050', '−.031 ± .002', '.000')
     """
     if math.isnan(value):
         return NOTHING
-    size = accuracy(abs(value), digits)
-    if not size.strip(".0"):
-        return size
-    return ("+" if value > 0 else MINUS) + size
+    size = format_accuracy(abs(value), digits)
+    sign = "" if not size.strip(".0") else "+" if value > 0 else MINUS
+    spread = "" if math.isnan(deviation) else f" ± {format_accuracy(deviation)}"
+    return sign + size + spread
 
 
-def change_with_deviation(value: float, deviation: float) -> str:
-    """A signed difference and its deviation over seeds."""
-    return (
-        change(value)
-        if math.isnan(deviation) or math.isnan(value)
-        else f"{change(value)} ± {accuracy(deviation)}"
-    )
-
-
-def energy(value: float) -> str:
-    """Two significant digits; powers of ten only where they are shorter; 0 means exactly 0.
+def format_energy(value: float) -> str:
+    """Format an energy with two significant digits, as a power of ten where that is shorter.
 
     Example:
-        >>> energy(0.0), energy(0.0213), energy(1.4e-35), energy(0.996), energy(12.0)
-        ('0', '0.021', '1.4e−35', '1.0', '12')
+        >>> [format_energy(value) for value in (0.0, 0.0213, 1.4e-35, 0.996, 12.0)]
+        ['0', '0.021', '1.4e−35', '1.0', '12']
     """
     if math.isnan(value):
         return NOTHING
@@ -68,21 +66,26 @@ def energy(value: float) -> str:
     if 1e-3 <= abs(value) < 1e4:
         return f"{value:#.2g}".rstrip(".") if abs(value) < 99.5 else f"{value:.0f}"
     mantissa, exponent = f"{value:.1e}".split("e")
-    return f"{mantissa}e{exponent.replace('-', MINUS).replace('+', '').replace(MINUS + '0', MINUS)}"
+    return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
 
 
-def duration(seconds: float) -> str:
-    """In the largest unit that leaves a number above one.
+def format_duration(seconds: float) -> str:
+    """Format a duration in seconds, minutes or hours.
 
     Example:
-        >>> duration(42.0), duration(3700.0), duration(200.0)
-        ('42 s', '1.0 h', '3.3 min')
+        >>> format_duration(42.0), format_duration(200.0), format_duration(3700.0)
+        ('42 s', '3.3 min', '1.0 h')
     """
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def counted(number: int, thing: str) -> str:
-    """``1 seed``, ``10 seeds``."""
-    return f"{number} {thing}" + ("" if number == 1 else "s")
+def format_count(number: int, noun: str) -> str:
+    """Format a count with its noun in the singular or plural.
+
+    Example:
+        >>> format_count(1, "seed"), format_count(10, "seed")
+        ('1 seed', '10 seeds')
+    """
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,25 +1,23 @@
-"""The report as one HTML page that needs nothing but itself: text, tables, charts, and the libraries that draw them."""
+"""Render a report as one HTML page that loads nothing: text, tables, charts and their libraries."""
 
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import vl_convert
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from eamp.paper.differences import Difference
-from eamp.paper.findings import Finding
-from eamp.report import table_formats as formats
-from eamp.report.colours import Look
+from eamp.report.colours import SOLID, Look
 from eamp.report.figure import Figure, page_spec
-from eamp.report.tables import MARK, Table
+from eamp.report.table import MARK, Table, csv
 from eamp.report.theme import INKS, config, params
 
-# Nothing may be fetched; scripts and styles are the page's own. Vega compiles its expressions, hence 'unsafe-eval'.
+# The page may fetch nothing; its scripts and styles are inline. Vega compiles expressions, which
+# needs 'unsafe-eval'.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -37,95 +35,69 @@ SHAPES = {
 }
 
 
-@dataclass(frozen=True)
-class Page:
-    """Everything the page says."""
+def render(package: str, template: str, figures: Mapping[str, Figure], **values: Any) -> str:
+    """Render a template that extends ``page.html``.
 
-    findings: list[Finding]
-    figures: dict[str, Figure]
-    tables: dict[str, Table]
-    by_dataset: list[Table]
-    differences: list[Difference]
-    notices: list[str]
-    protocol_notes: list[str]
-    facts: list[tuple[str, str]]
-    date: str
+    Every text is escaped, and the charts are JSON in which no tag can begin.
 
-    def html(self) -> str:
-        """The page; every word is escaped, and all data are JSON in which no tag can begin."""
-        themes = {
-            mode: {"config": config(mode, for_page=True), "params": params(mode)} for mode in INKS
-        }
-        specs = {
-            f"{one.key}-{at}": page_spec(panel)
-            for one in self.figures.values()
-            for at, panel in enumerate(one.panels)
-        }
-        values: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return (
-            templates()
-            .get_template("page.html")
-            .render(values | {"themes": themes, "specs": specs, "policy": POLICY, "mark": MARK})
-        )
-
-
-def templates() -> Environment:
-    """Jinja with escaping everywhere, and undefined names as errors."""
+    Args:
+        package: Package whose folder ``templates`` holds the template.
+        template: File name of the template.
+        figures: The figures of the page by their keys.
+        **values: Everything else that the template shows; ``page.html`` itself shows
+            ``notices`` and ``facts``, and its macros show ``tables``.
+    """
     environment = Environment(
-        loader=PackageLoader("eamp.report"),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("eamp.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["tied"] = tied
-    environment.globals.update(sample=sample, csv_link=csv_link, library=library, asset=asset)
-    return environment
+    environment.globals.update(
+        sample=sample, csv_link=csv_link, library=library, policy=POLICY, mark=MARK
+    )
+    specs = {
+        f"{one.key}-{number}": page_spec(panel)
+        for one in figures.values()
+        for number, panel in enumerate(one.panels)
+    }
+    themes = {
+        mode: {"config": config(mode, for_page=True), "params": params(mode)} for mode in INKS
+    }
+    page = environment.get_template(template)
+    return page.render(figures=figures, specs=specs, themes=themes, **values)
 
 
 def tied(text: str) -> str:
-    """No line may end between a sign and its numbers."""
+    """Put non-breaking spaces around signs, which keeps them on one line with their numbers."""
     for sign in ("±", "=", "×"):
         text = text.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
     return text
 
 
 def sample(look: Look) -> Markup:
-    """A line as it is drawn, for the key."""
-    path = Markup('<path d="{}" transform="translate(14,6)" fill="{}"/>').format(
-        SHAPES[look.shape], look.colour
-    )
-    dash = " ".join(map(str, look.dash)) if look.dash != (1, 0) else "none"
-    line = Markup(
-        '<line x1="0" x2="28" y1="6" y2="6" stroke="{}" stroke-width="2.2" stroke-dasharray="{}"/>'
-    ).format(look.colour, dash)
+    """Return an SVG sample of a line for the legend."""
+    dash = " ".join(map(str, look.dash)) if look.dash != SOLID else "none"
     return Markup(
-        '<svg class="sample" viewBox="0 0 28 12" width="28" height="12" aria-hidden="true">{}{}</svg>'
-    ).format(line, path)
+        '<svg class="sample" viewBox="0 0 28 12" width="28" height="12" aria-hidden="true">'
+        '<line x1="0" x2="28" y1="6" y2="6" '
+        'stroke="{0}" stroke-width="2.2" stroke-dasharray="{1}"/>'
+        '<path d="{2}" transform="translate(14,6)" fill="{0}"/></svg>'
+    ).format(look.colour, dash, SHAPES[look.shape])
 
 
 def csv_link(table: Table) -> str:
-    """The unrounded numbers, inside the page itself."""
-    return (
-        "data:text/csv;charset=utf-8;base64,"
-        + base64.b64encode(formats.csv(table).encode()).decode()
-    )
+    """Return a data URL with the unrounded numbers of a table."""
+    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(csv(table).encode()).decode()
 
 
 @cache
 def library() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed, in a scope of their own."""
+    """Return the JavaScript of Vega, Vega-Lite and Vega-Embed in a scope of their own."""
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # These two occur in strings alone, where a backslash changes nothing; the page's parser would see a tag or a comment.
-    return Markup(
-        "(function () {\n"
-        + bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-        + "\n})();"
-    )
-
-
-def asset(name: str) -> Markup:
-    """The page's own style sheet or script."""
-    environment = templates()
-    assert environment.loader is not None
-    return Markup(environment.loader.get_source(environment, name)[0])
+    # The bundle has these two in strings only, where a backslash changes nothing. Without it, the
+    # HTML parser would see a tag or a comment.
+    bundle = bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return Markup("(function () {\n" + bundle + "\n})();")

@@ -1,9 +1,10 @@
-"""How a run was made: versions, machine and date. It is read once, after the run, and kept beside the numbers."""
+"""Record how a run was made: date, versions and machine."""
 
 from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import Any
 import pandas as pd
 
 import eamp
-from eamp.report import number_format as numbers
+from eamp.report.number_format import format_count, format_duration
 
 PACKAGES = ("torch", "torch-geometric", "numba", "numpy", "pandas", "altair", "vl-convert-python")
+MOST_LISTED = 8  # distinct whole numbers; more are shown as a range
 
 
 def provenance() -> dict[str, Any]:
-    """Of this process, now."""
+    """Return date, versions and machine of the running process."""
     return {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": {"eamp": eamp.__version__, "Python": platform.python_version(), **installed()},
@@ -29,7 +31,7 @@ def provenance() -> dict[str, Any]:
 
 
 def installed() -> dict[str, str]:
-    """Versions of the packages that a number may depend on."""
+    """Return the versions of the packages that a number may depend on."""
     found = {}
     for package in PACKAGES:
         try:
@@ -40,7 +42,7 @@ def installed() -> dict[str, str]:
 
 
 def processor() -> str:
-    """The processor's name, which Python itself does not know on Linux."""
+    """Return the processor's name; :mod:`platform` does not know it on Linux."""
     information = Path("/proc/cpuinfo")
     if information.exists():
         for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -49,48 +51,45 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def run_facts(run: dict[str, Any], cells: pd.DataFrame) -> list[tuple[str, str]]:
-    """What the page says of the run, in the order it says it."""
-    versions = ", ".join(f"{name} {number}" for name, number in run.get("versions", {}).items())
-    facts = [
-        ("Command", run.get("command", "")),
-        ("Date", run.get("date", "")),
-        ("Versions", versions),
-    ]
-    facts.append(
-        (
-            "Processor",
-            f"{run.get('processor', '')}, {numbers.counted(int(run.get('cores') or 0), 'core')}, {run.get('system', '')}",
-        )
-    )
+def run_facts(run: Mapping[str, Any], cells: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return the facts that the page states about a run, as pairs of a name and a text.
+
+    Args:
+        run: The provenance of the run, and its ``command``.
+        cells: A row per trained network, as :func:`eamp.experiments.sweep.sweep` returns.
+    """
+    cores = format_count(int(run.get("cores") or 0), "core")
+    facts = {
+        "Command": run.get("command", ""),
+        "Date": run.get("date", ""),
+        "Versions": ", ".join(f"{name} {text}" for name, text in run.get("versions", {}).items()),
+        "Processor": f"{run.get('processor', '')}, {cores}, {run.get('system', '')}",
+    }
     if not cells.empty:
-        facts += [
-            (
-                "Networks trained",
-                f"{len(cells)}, width {listed(cells['width'])}, {listed(cells['epochs'])} epochs, protocol {listed(cells['protocol'])}",
+        width, epochs, protocol = (listed(cells[name]) for name in ("width", "epochs", "protocol"))
+        seconds = format_duration(float(cells["seconds"].sum()))
+        facts |= {
+            "Networks trained": (
+                f"{len(cells)}, width {width}, {epochs} epochs, protocol {protocol}"
             ),
-            ("Seeds", listed(cells["seed"])),
-            ("Threads per network", listed(cells["threads"])),
-            (
-                "Training time",
-                f"{numbers.duration(float(cells['seconds'].sum()))}, summed over the networks",
-            ),
-        ]
-    return [(fact, words) for fact, words in facts if words]
+            "Seeds": listed(cells["seed"]),
+            "Threads per network": listed(cells["threads"]),
+            "Training time": f"{seconds}, summed over the networks",
+        }
+    return [(fact, words) for fact, words in facts.items() if words]
 
 
 def listed(values: pd.Series) -> str:
-    """Distinct values in order; runs of whole numbers as a range."""
+    """List the distinct values in order; many or consecutive whole numbers become a range.
+
+    Example:
+        >>> listed(pd.Series([2, 0, 1, 1])), listed(pd.Series([4, 8]))
+        ('0 to 2', '4, 8')
+    """
     distinct = sorted(set(values.dropna()))
-    whole = (
-        all(float(value).is_integer() for value in distinct)
-        if pd.api.types.is_numeric_dtype(values)
-        else False
-    )
-    if whole:
+    if pd.api.types.is_numeric_dtype(values) and all(float(v).is_integer() for v in distinct):
         distinct = [int(value) for value in distinct]
-        if len(distinct) > 2 and distinct[-1] - distinct[0] == len(distinct) - 1:
-            return f"{distinct[0]} to {distinct[-1]}"
-        if len(distinct) > 8:
+        consecutive = len(distinct) > 2 and distinct[-1] - distinct[0] == len(distinct) - 1
+        if consecutive or len(distinct) > MOST_LISTED:
             return f"{distinct[0]} to {distinct[-1]}"
     return ", ".join(map(str, distinct))

@@ -22,8 +22,8 @@ async function draw() {
   document.documentElement.dataset.drawn = mode();
 }
 
-// The key: pointing at a name, or pressing it, brings its line forward.
-function bringForward(figure, name) {
+// The legend: pointing at a name, or pressing it, highlights its line.
+function highlight(figure, name) {
   for (const [place, result] of drawn) {
     if (place.dataset.figure === figure) result.view.signal("highlight", name).run();
   }
@@ -33,13 +33,13 @@ function pressed(figure) {
 }
 for (const button of document.querySelectorAll(".legend button")) {
   const { figure, name } = button.dataset;
-  button.addEventListener("pointerenter", () => bringForward(figure, name));
-  button.addEventListener("pointerleave", () => bringForward(figure, pressed(figure)?.dataset.name ?? ""));
+  button.addEventListener("pointerenter", () => highlight(figure, name));
+  button.addEventListener("pointerleave", () => highlight(figure, pressed(figure)?.dataset.name ?? ""));
   button.addEventListener("click", () => {
     const before = pressed(figure);
     before?.setAttribute("aria-pressed", "false");
     if (before !== button) button.setAttribute("aria-pressed", "true");
-    bringForward(figure, pressed(figure)?.dataset.name ?? "");
+    highlight(figure, pressed(figure)?.dataset.name ?? "");
   });
 }
 

@@ -1,4 +1,4 @@
-// Before anything is drawn, so that no page flashes in the wrong colours. Where nothing was chosen, the system's choice holds.
+// Set the mode before anything is drawn, so that the page does not flash in the wrong colours. The default is the system's.
 "use strict";
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 let chosen = null;

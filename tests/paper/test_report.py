@@ -6,22 +6,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from eamp.paper.write_report import from_folder, write_report
+from eamp.paper import from_folder, write_report
 
 KEYS = ("figure_1a", "figure_1b", "figure_2", "figure_3", "table_1", "thresholds", "variants")
-LOADING = {
-    "script": "src",
-    "img": "src",
-    "link": "href",
-    "iframe": "src",
-    "source": "src",
-    "object": "data",
-    "embed": "src",
-}
+LOADING = dict.fromkeys(("script", "img", "iframe", "source", "embed"), "src")
+LOADING |= {"link": "href", "object": "data"}
 
 
 class Reader(HTMLParser):
-    """What a page loads, its words, and the tags it has."""
+    """Reads the tags of a page, its words, and the addresses that it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -36,9 +29,8 @@ class Reader(HTMLParser):
         self.loads += [str(value) for name, value in attrs if name == LOADING.get(tag)]
 
     def handle_data(self, data: str) -> None:
-        (self.raw if self.tags and self.tags[-1] in ("script", "style") else self.words).append(
-            data
-        )
+        code = bool(self.tags) and self.tags[-1] in ("script", "style")
+        (self.raw if code else self.words).append(data)
 
 
 def test_figures_and_tables_lie_beside_the_page(report: Path) -> None:
@@ -47,10 +39,8 @@ def test_figures_and_tables_lie_beside_the_page(report: Path) -> None:
         for kind, start in starts.items():
             assert (report.parent / "figures" / f"{key}.{kind}").read_bytes().startswith(start)
     for key in ("table_1", "variants", "figure_2", "figure_3", "thresholds"):
-        assert all(
-            (report.parent / "tables" / f"{key}.{kind}").stat().st_size > 50
-            for kind in ("md", "tex", "csv")
-        )
+        for kind in ("md", "tex", "csv"):
+            assert (report.parent / "tables" / f"{key}.{kind}").stat().st_size > 50
 
 
 def test_nothing_is_loaded_from_anywhere(report: Path) -> None:
@@ -62,37 +52,21 @@ def test_nothing_is_loaded_from_anywhere(report: Path) -> None:
 
 def test_page_says_what_was_found_and_how_it_was_run(report: Path) -> None:
     words = "".join(Reader(report.read_text(encoding="utf-8")).words)
-    assert (
-        words.index("Read this first.")
-        < words.index("In brief")
-        < words.index("15 of the 16 cells")
-    )
-    for part in (
-        "eamp reproduce",
-        "torch-geometric",
-        "Threads per network",
-        "What the paper's shortcuts cost",
-        "The formula of P̄",
-    ):
+    places = map(words.index, ("Read this first.", "In brief", "15 of the 16 cells"))
+    assert sorted(ordered := list(places)) == ordered
+    for part in ("eamp reproduce", "torch-geometric", "Threads per network"):
         assert part in words
+    for heading in ("What the paper's shortcuts cost", "The formula of P̄"):
+        assert heading in words
 
 
 def test_names_from_recipes_are_escaped(frames: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     hostile = "</script><script>alert(1)</script><b>&"
-    cells = (
-        frames["cells"]
-        .query("name == 'PairNorm' and data == 'cora' and seed == 0")
-        .assign(name=hostile)
-    )
+    cells = frames["cells"].query("name == 'PairNorm' and data == 'cora' and seed == 0")
+    cells = cells.assign(name=hostile)
     layers = frames["layer_energies"].query("name == 'G2' and seed == 0").assign(name=hostile)
-    path = write_report(
-        tmp_path,
-        cells=cells,
-        layer_energies=layers,
-        depth_energies=None,
-        notices=[hostile],
-        command=hostile,
-    )
+    given = {"cells": cells, "layer_energies": layers, "depth_energies": None}
+    path = write_report(tmp_path, **given, notices=[hostile], command=hostile)
     text = path.read_text(encoding="utf-8")
     assert "<script>alert" not in text
     assert text.count("</script>") == text.count("<script") == 5
@@ -117,9 +91,7 @@ def test_same_frames_give_the_same_files(
                 content.replace(date.encode(), b"")
                 for content, date in zip((first, second), dates, strict=True)
             )
-        if (
-            file.suffix == ".pdf"
-        ):  # the converter lists a file's fonts in no fixed order; all else in it is the same
+        if file.suffix == ".pdf":  # the converter lists the fonts in no fixed order
             assert len(first) == len(second), file
         else:
             assert first == second, file
@@ -131,19 +103,10 @@ def test_same_frames_give_the_same_files(
 def test_a_quick_run_without_variants_thresholds_or_published_numbers(
     frames: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
-    cells = (
-        frames["cells"]
-        .query("data == 'cora' and seed == 0 and ~name.str.contains(',')")
-        .assign(data="csbm")
-    )
+    cells = frames["cells"].query("data == 'cora' and seed == 0 and ~name.str.contains(',')")
     layers = frames["layer_energies"].query("seed == 0").assign(data="csbm", depth=32)
-    path = write_report(
-        tmp_path,
-        cells=cells,
-        layer_energies=layers,
-        depth_energies=frames["depth_energies"],
-        notices=["No Cora."],
-    )
+    given = {"cells": cells.assign(data="csbm"), "layer_energies": layers}
+    path = write_report(tmp_path, **given, depth_energies=frames["depth_energies"])
     words = "".join(Reader(path.read_text(encoding="utf-8")).words)
     assert "csbm (synthetic)" in words
     assert "has no numbers for this dataset" in words
@@ -156,19 +119,14 @@ def test_a_quick_run_without_variants_thresholds_or_published_numbers(
 def test_any_part_may_be_missing(
     frames: dict[str, pd.DataFrame], tmp_path: Path, given: str | None
 ) -> None:
-    nothing = {
-        "cells": pd.DataFrame(),
-        "layer_energies": None,
-        "depth_energies": None,
-        "thresholds": None,
-    }
+    nothing: dict[str, pd.DataFrame | None] = dict.fromkeys(frames) | {"cells": pd.DataFrame()}
     parts = nothing | ({} if given is None else {given: frames[given]})
     text = write_report(tmp_path, **parts).read_text(encoding="utf-8")
     assert ("No network was run." in text) == (given is None)
     assert 'id="figure_1a"' in text
 
 
-def test_what_an_earlier_run_left_is_removed(
+def test_files_of_an_earlier_report_are_removed(
     frames: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
     (tmp_path / "figures").mkdir()
@@ -186,9 +144,8 @@ def test_energies_that_are_not_numbers_do_not_stop_the_report(
     layers = frames["layer_energies"].query("seed == 0").copy()
     layers.loc[layers["name"] == "Basic GCN", "energy"] = float("nan")
     layers.loc[layers["name"] == "G2", "energy"] = float("inf")
-    text = write_report(
-        tmp_path, cells=cells, layer_energies=layers, depth_energies=None
-    ).read_text(encoding="utf-8")
+    path = write_report(tmp_path, cells=cells, layer_energies=layers, depth_energies=None)
+    text = path.read_text(encoding="utf-8")
     assert "Infinity" not in text.split('id="specs"')[1].split("</script>")[0]
 
 

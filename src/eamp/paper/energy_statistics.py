@@ -1,0 +1,69 @@
+"""Statistics of energies: of the layers of trained networks, and of untrained ones by depth."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from eamp.paper.published import WIDTH
+from eamp.report.number_format import NOTHING
+
+# A network keeps its energy if its deepest version has at least this share of its shallowest's.
+KEPT = 0.1
+
+
+def deepest(layer_energies: pd.DataFrame) -> pd.DataFrame:
+    """Return the layers of the deepest networks on each dataset, which Figure 3 shows."""
+    greatest = layer_energies.groupby("data")["depth"].transform("max")
+    return layer_energies[layer_energies["depth"] == greatest]
+
+
+def u_curves(layer_energies: pd.DataFrame) -> pd.DataFrame:
+    """Summarise the energy by layer of each dataset, model and depth.
+
+    Returns:
+        The columns ``data``, ``name`` and ``depth``; ``first`` and ``last``, the energies of these
+        layers; ``middle``, the median of the middle third; ``lowest`` and its ``lowest_layer``.
+    """
+    rows = []
+    for keys, part in layer_energies.groupby(["data", "name", "depth"], sort=False):
+        curve = part.groupby("layer")["energy"].mean().sort_index()
+        third = len(curve) // 3
+        rows.append(
+            {
+                **dict(zip(("data", "name", "depth"), keys, strict=True)),
+                "first": curve.iloc[0],
+                "last": curve.iloc[-1],
+                "middle": curve.iloc[third : len(curve) - third].median(),
+                "lowest": curve.min(),
+                "lowest_layer": curve.idxmin() if curve.notna().any() else NOTHING,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def energy_kept(depth_energies: pd.DataFrame) -> pd.DataFrame:
+    """Return for every untrained network whether its energy lasts to its greatest ``depth``.
+
+    Returns:
+        The columns ``network``, ``depth``, ``first`` and ``last``, the energies of the shallowest
+        and the deepest version, and ``kept``.
+    """
+    means = depth_energies.groupby(["network", "depth"], sort=False)["energy"].mean().reset_index()
+    rows = []
+    for network, part in means.groupby("network", sort=False):
+        by_depth = part.set_index("depth")["energy"].sort_index()
+        depth, first, last = int(by_depth.index[-1]), by_depth.iloc[0], by_depth.iloc[-1]
+        kept = bool(last >= KEPT * first and last > 0)
+        rows.append(
+            {"network": network, "depth": depth, "first": first, "last": last, "kept": kept}
+        )
+    return pd.DataFrame(rows)
+
+
+def figure_2_threshold(thresholds: pd.DataFrame) -> pd.Series | None:
+    """Return the threshold on the grid at the paper's width, or else at the greatest width."""
+    grid = thresholds[thresholds["graph"].astype(str).str.startswith("grid")]
+    if grid.empty:
+        return None
+    wanted = grid[grid["width"] == WIDTH]
+    return wanted.iloc[0] if not wanted.empty else grid.loc[grid["width"].idxmax()]

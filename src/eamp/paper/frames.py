@@ -1,0 +1,139 @@
+"""The four data frames of a reproduction: their columns, their checks and their CSV files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from eamp.experiments.cell import Cell
+
+# Columns of a cell that hold text and JSON, read from the annotations of its fields.
+TEXT_COLUMNS = tuple(f.name for f in fields(Cell) if f.type == "str")
+JSON_COLUMNS = tuple(f.name for f in fields(Cell) if str(f.type).startswith("dict"))
+# In these columns, "None" and "NA" are names like any other.
+WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
+
+# A column that `cells` lacks has the default of the field, as in a recipe: files that were written
+# before the field existed stay readable. The default of the name is empty, so it must be given.
+DEFAULTS = {f.name: f.default for f in fields(Cell) if f.default not in (MISSING, "")}
+NETWORK = ["data", "name", "depth"]  # identifies a trained network up to its seed
+SETTINGS = [f.name for f in fields(Cell) if f.name not in (*NETWORK, "seed")]
+# Columns that `eamp.experiments.sweep` adds to a cell and that the report shows.
+MEASURED = ("best_val_accuracy", "test_accuracy", "epochs", "seconds", "threads")
+
+COLUMNS = {
+    "cells": (*(f.name for f in fields(Cell)), *MEASURED),
+    "layer_energies": ("name", "data", "depth", "seed", "layer", "energy"),
+    "depth_energies": ("network", "depth", "seed", "energy"),
+    "thresholds": ("graph", "degree", "width", "predicted", "measured"),
+}
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The measurements of a run; a frame is empty if its part was not run.
+
+    Attributes:
+        cells: Table 1 and its variants. A row per trained network: the fields of
+            :class:`~eamp.experiments.cell.Cell`, ``best_val_accuracy``, ``test_accuracy``,
+            ``epochs``, ``seconds`` and ``threads``. A name with a comma is a variant of the model
+            before the comma.
+        layer_energies: Figure 3. A row per layer of every trained network: ``name``, ``data``,
+            ``depth``, ``seed``, ``layer`` and ``energy``.
+        depth_energies: Figure 2. A row per untrained network: ``network``, ``depth``, ``seed`` and
+            ``energy``.
+        thresholds: Thresholds of λ. A row per graph and width: ``graph``, ``degree``, ``width``,
+            ``predicted`` and ``measured``.
+    """
+
+    cells: pd.DataFrame = field(default_factory=pd.DataFrame)
+    layer_energies: pd.DataFrame = field(default_factory=pd.DataFrame)
+    depth_energies: pd.DataFrame = field(default_factory=pd.DataFrame)
+    thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def save_frames(folder: Path, **frames: pd.DataFrame | None) -> None:
+    """Write every frame to a CSV file; the file of a missing frame has only its header."""
+    for which, columns in COLUMNS.items():
+        frame = frames[which]
+        empty = frame is None or frame.columns.empty
+        saved = pd.DataFrame(columns=list(columns)) if empty else flat(frame)
+        saved.to_csv(folder / f"{which}.csv", index=False, lineterminator="\n")
+
+
+def load_frames(folder: Path) -> Frames:
+    """Read and check what :func:`save_frames` wrote."""
+    files = {which: folder / f"{which}.csv" for which in COLUMNS}
+    found = {which: read_frame(file) if file.exists() else None for which, file in files.items()}
+    return Frames(**{which: checked(frame, which) for which, frame in found.items()})
+
+
+def flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame in a form that CSV can hold: mappings as JSON, and no columns of lists."""
+    types = {column: set(frame[column].map(type)) for column in frame.columns}
+    kept = frame[[column for column in frame.columns if list not in types[column]]]
+    mappings = [column for column in kept.columns if dict in types[column]]
+    to_json = partial(json.dumps, sort_keys=True)
+    return kept.assign(**{column: kept[column].map(to_json) for column in mappings})
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """Read a CSV file; every number is exactly the one that was written."""
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    numbers = [column for column in frame.columns if column not in WORDS]
+    return frame.assign(**{column: parsed(frame[column]) for column in numbers})
+
+
+def parsed(texts: Iterable[str]) -> list[int] | list[float] | list[str]:
+    """Parse integers, else floats as Python does, which pandas 2 rounds differently, else text."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return [kind(text or "nan") for text in texts]
+    return list(texts)
+
+
+def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
+    """Return the frame with all its columns; a missing frame becomes an empty one.
+
+    Raises:
+        ValueError: If columns are missing, or if cells that differ would be averaged.
+    """
+    columns = COLUMNS[which]
+    if frame is None or frame.columns.empty:
+        return pd.DataFrame(columns=list(columns))
+    defaults = DEFAULTS if which == "cells" else {}
+    frame = frame.assign(**{name: defaults[name] for name in defaults if name not in frame.columns})
+    if absent := [column for column in columns if column not in frame.columns]:
+        raise ValueError(
+            f"{which} has no column {', '.join(absent)}; it needs {', '.join(columns)}. "
+            "Pass the frame that `eamp.paper.reproduce.reproduce` returned, or add the column."
+        )
+    if which == "cells":
+        check_cells(frame)
+    if which == "depth_energies":  # use one name per model in all frames
+        frame = frame.assign(network=frame["network"].replace({"GCN": "Basic GCN"}))
+    return frame.reset_index(drop=True)
+
+
+def check_cells(cells: pd.DataFrame) -> None:
+    """Raise an error if networks of one name and depth differ in more than their seeds."""
+    values = cells[SETTINGS].astype(str).groupby([cells[key] for key in NETWORK]).nunique()
+    for setting in SETTINGS:
+        if (values[setting] > 1).any():
+            data, name, depth = values[setting].idxmax()
+            raise ValueError(
+                f"{name} with {depth} layers on {data} was run with several values of {setting}; "
+                "give them different names."
+            )
+    if (twice := cells.duplicated([*NETWORK, "seed"])).any():
+        row = cells[twice].iloc[0]
+        raise ValueError(
+            f"{row['name']} with {row['depth']} layers on {row['data']} is there twice with seed "
+            f"{row['seed']}; keep one of the two rows."
+        )

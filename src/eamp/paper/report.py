@@ -1,0 +1,131 @@
+"""Write the report of a reproduction to a folder: frames, page, figures and tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from eamp.paper import accuracy_charts, energy_charts, entropy_charts, tables
+from eamp.paper.differences_from_paper import PROTOCOL_NOTES, differences
+from eamp.paper.findings import findings
+from eamp.paper.frames import Frames, load_frames, save_frames
+from eamp.report import figure, page, table
+from eamp.report.figure import Figure
+from eamp.report.provenance import provenance, run_facts
+
+FIGURES = ("table_1", "variants", "figure_3", "figure_2", "thresholds", "figure_1a", "figure_1b")
+
+
+def write_report(
+    folder: Path | str,
+    *,
+    cells: pd.DataFrame | None,
+    layer_energies: pd.DataFrame | None,
+    depth_energies: pd.DataFrame | None,
+    thresholds: pd.DataFrame | None = None,
+    notices: Iterable[str] = (),
+    command: str = "",
+    protocol_notes: Sequence[str] = PROTOCOL_NOTES,
+) -> Path:
+    """Save the frames of a run in ``folder``, and write page, figures and tables from them.
+
+    Args:
+        folder: Output folder; it is created if needed, and an earlier report in it is replaced.
+        cells: This and the next three are the frames that :class:`eamp.paper.frames.Frames`
+            describes; ``None`` if the part was not run.
+        layer_energies: See ``cells``.
+        depth_energies: See ``cells``.
+        thresholds: See ``cells``.
+        notices: Warnings that the page shows first, for example that a dataset was replaced.
+        command: The command that produced this report.
+        protocol_notes: Sentences on how the networks were trained.
+
+    Returns:
+        The path of ``report.html``, which needs no other file.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_frames(
+        folder,
+        cells=cells,
+        layer_energies=layer_energies,
+        depth_energies=depth_energies,
+        thresholds=thresholds,
+    )
+    run = {"command": command, "notices": list(notices), "protocol_notes": list(protocol_notes)}
+    text = json.dumps(run | provenance(), indent=2, ensure_ascii=False)
+    (folder / "run.json").write_text(text + "\n", encoding="utf-8")
+    return from_folder(folder)
+
+
+def from_folder(folder: Path | str) -> Path:
+    """Write page, figures and tables again from what :func:`write_report` saved.
+
+    Date and machine stay those of the run.
+
+    Args:
+        folder: The output folder of an earlier report.
+
+    Returns:
+        The path of ``report.html``.
+
+    Raises:
+        FileNotFoundError: If the folder holds no report.
+    """
+    folder = Path(folder)
+    if not (folder / "run.json").exists():
+        raise FileNotFoundError(
+            f"{folder} holds no run.json, so no report was written there; "
+            "give the folder of an earlier `eamp reproduce`."
+        )
+    run: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    frames = load_frames(folder)
+    figures, printed = all_figures(frames), tables.all_tables(frames)
+    replace_files(folder / "figures", FIGURES, figures, figure.save)
+    replace_files(folder / "tables", tables.KEYS, printed, table.save)
+    text = page.render(
+        "eamp.paper",
+        "paper.html",
+        figures,
+        tables=printed,
+        by_dataset=tables.table_1_by_dataset(frames.cells),
+        findings=findings(frames),
+        differences=differences(frames),
+        notices=run.get("notices", []),
+        protocol_notes=run.get("protocol_notes", []),
+        facts=run_facts(run, frames.cells),
+        date=run.get("date", ""),
+    )
+    path = folder / "report.html"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def all_figures(frames: Frames) -> dict[str, Figure]:
+    """Return the figures that the frames have data for, in the order of the page."""
+    made = (
+        accuracy_charts.table_1(frames.cells),
+        accuracy_charts.variants(frames.cells),
+        energy_charts.figure_3(frames.layer_energies),
+        energy_charts.figure_2(frames.depth_energies),
+        energy_charts.thresholds(frames.thresholds),
+        entropy_charts.figure_1a(),
+        entropy_charts.figure_1b(),
+    )
+    return {one.key: one for one in made if one is not None}
+
+
+def replace_files(
+    folder: Path, keys: Sequence[str], made: Mapping[str, Any], save: Callable[[Any, Path], None]
+) -> None:
+    """Save what was made, and remove the files of an earlier report for the other keys."""
+    for key in keys:
+        if key in made:
+            save(made[key], folder)
+            continue
+        for path in folder.glob(f"{key}.*"):
+            path.unlink()
