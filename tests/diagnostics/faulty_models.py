@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 
 from eamp import Graph
-from eamp.functional import prepare
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, graph_for
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.ops import neighbour_sums
 from problems import undirected
@@ -59,9 +58,9 @@ class Stack(Module):
 
 def mean_of_neighbourhood(x: Tensor, edge_index: Adjacency) -> Tensor:
     """Average over a node and its neighbours."""
-    csr, _, _ = prepare(x, edge_index)
+    graph = graph_for(x, edge_index)
     return neighbour_sums(
-        1 / (csr.degree + 1), x, torch.ones_like(csr.degree), csr, self_loops=True
+        1 / (graph.degree + 1), x, torch.ones_like(graph.degree), graph, self_loops=True
     )
 
 

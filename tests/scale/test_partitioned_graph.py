@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from eamp.ops.part import PartCSR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -12,7 +13,6 @@ import eamp
 from eamp import ops
 from eamp.graph.subgraph import take_rows
 from eamp.nn.models import MODELS
-from eamp.ops.part import PartCSR
 from eamp.scale.partitioned_graph import GraphPart, take_part
 from scale.jobs import weighted_graph
 

@@ -65,8 +65,8 @@ def reproduce(options: Namespace) -> int:
 
     from eamp.data import DataError
     from eamp.experiments.sweep import SweepError, summary
-    from eamp.paper.reproduce import reproduce as run
     from eamp.paper import write_report
+    from eamp.paper.reproduce import reproduce as run
 
     said = ["eamp reproduce", "--quick" if options.quick else f"--seeds {options.seeds}"]
     if options.only:

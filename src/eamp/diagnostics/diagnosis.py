@@ -21,7 +21,7 @@ from eamp.diagnostics.advice import advise
 from eamp.diagnostics.probing import Probe
 from eamp.diagnostics.rendering import format_number
 from eamp.diagnostics.verdict import Finding, Kind, findings, scale_free_energy
-from eamp.graph.edge_index_cache import as_graph
+from eamp.graph import as_graph
 from eamp.nn.wrapping import Selection
 
 if TYPE_CHECKING:

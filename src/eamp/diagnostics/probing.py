@@ -23,8 +23,7 @@ from eamp.diagnostics.watched_layers import (
     watched_layers,
 )
 from eamp.functional import check_temperature
-from eamp.graph import Graph, GraphError
-from eamp.graph.edge_index_cache import as_graph
+from eamp.graph import Graph, GraphError, as_graph
 from eamp.nn.wrapping import Selection
 
 if TYPE_CHECKING:

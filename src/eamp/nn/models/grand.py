@@ -10,10 +10,9 @@ from torch.nn import Module
 from torch_geometric.nn.dense.linear import Linear
 
 from eamp import ops
-from eamp.graph import Adjacency, Graph, graph_for, as_graph
+from eamp.graph import Adjacency, Graph, as_graph, graph_for
 from eamp.nn.checkpointing import in_segments
 from eamp.nn.conv.attention_diffusion import AttentionDiffusion
-
 from eamp.nn.conv.ode import EntropyForce, Flow, VectorField
 from eamp.nn.entropic import Entropy
 from eamp.ops import dropout
