@@ -102,7 +102,7 @@ def test_remote_nodes_are_sampled_with_a_fixed_seed_and_remembered() -> None:
 
 def test_remote_nodes_by_hand() -> None:
     graph = eamp.Graph(path(4), 5)  # and an isolated node
-    within = within_hops(graph.csr, torch.tensor([0]), 2)
+    within = within_hops(graph, torch.tensor([0]), 2)
     assert within.flatten().tolist() == [1, 1, 1, 0, 0]
 
 
