@@ -118,9 +118,10 @@ def put_split(data: Data, split: Split, seed: int) -> None:
         ):
             data[name] = torch.zeros(data.num_nodes, dtype=torch.bool)
             data[name][torch.from_numpy(ids)] = True
-        data.split = f"{rule}, seed {seed}"
+        data.split, data.num_splits = f"{rule}, seed {seed}", 1
     elif own:
         number = split if isinstance(split, int) else 0
+        data.num_splits = 1 if data.train_mask.dim() == 1 else data.train_mask.size(1)
         for name in MASKS:
             data[name] = pick(name, data[name], number)
         data.split = "public" if not number else f"public, number {number}"
