@@ -162,6 +162,8 @@ def test_the_summary_names_its_numbers() -> None:
     assert "70.00 ± 14.14" in said
     assert "60.00 ± 14.14" in said
     assert "mean ± sample standard deviation over seeds, in percent" in said
+    assert "│ cora │ GCN     │     4 │     2 │" in said
+    assert "│ cora │ GCN     │     4 │     1 │" in printed(summary(rows((0.8, 0.7))))
 
 
 def test_the_summary_is_over_seeds_and_splits_or_by_split() -> None:
@@ -171,6 +173,7 @@ def test_the_summary_is_over_seeds_and_splits_or_by_split() -> None:
     assert "mean ± sample standard deviation over seeds × splits, in percent" in together
     assert "2 × 2" in together
     assert together.count("70.00 ± 11.55") == 1
+    assert "× 2" not in printed(summary(table[:3]))  # a combination is missing
     assert "over seeds, in percent" in apart
     assert apart.count("70.00 ± 14.14") == 2
 

@@ -10,8 +10,6 @@
   they take a lock.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterator

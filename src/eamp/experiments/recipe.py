@@ -1,7 +1,5 @@
 """Recipes: YAML files that describe experiments as lists of cells."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 from pathlib import Path
@@ -45,9 +43,6 @@ def load_recipe(path: Path) -> tuple[str, list[Cell]]:
         runs:
           - {model: gcn}
           - {model: entropic-gcn, entropy: {weight: 3, temperature: 1, detach: false}}
-
-    Raises:
-        RecipeError: if the file cannot be read, or describes a cell that cannot exist.
     """
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader)  # a SafeLoader
@@ -67,8 +62,7 @@ def cells_of(
 ) -> list[Cell]:
     """Return the cells of all runs, sorted by seed and split, without exact duplicates.
 
-    All networks are trained once before a second seed begins. Cells that differ in their names
-    alone are all kept: a sweep trains them once and shows a row for each.
+    Cells that differ in name alone are all kept: a sweep trains one and shows a row for each.
     """
     cells: dict[tuple[str, str], Cell] = {}
     for number, run in enumerate(runs, start=1):

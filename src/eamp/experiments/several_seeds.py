@@ -1,7 +1,5 @@
 """Training one cell with several seeds: ``eamp train``."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections.abc import Sequence

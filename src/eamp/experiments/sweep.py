@@ -1,11 +1,10 @@
 """A sweep: the cells of a recipe, trained by a pool of workers, and the table of their results."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from eamp.experiments.schema import JSON_COLUMNS, job_key
 from eamp.experiments.several_seeds import mean_and_deviation
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.worker_pool import count_settled, run_jobs
-from eamp.training import PROTOCOLS, Epoch, Result, selected
+from eamp.training import PROTOCOLS, Epoch, selected
 
 CHECKPOINT_EVERY = 10  # epochs
 REPORT_EVERY = 10
@@ -67,10 +66,17 @@ def run_cell(claim: Claim) -> str:
     energies = {"energy": result.energy, "final_energy": result.final_energy}
     epochs = [row._asdict() for row in result.history]
     claim.attach("curves.json", {"epochs": epochs, "selected": result.epoch, **energies})
-    findings = {**readings(result), **energies, "threads": torch.get_num_threads()}
-    if cell.graph.num_splits > 1:
-        findings["num_splits"] = cell.graph.num_splits
-    findings["seconds"] = time.perf_counter() - start
+    lowest = result.history[selected(result.history, PROTOCOLS["standard"])]
+    findings = {
+        "best_val_accuracy": result.best_val_accuracy,  # the paper's number
+        "test_accuracy": lowest.test_accuracy,  # at the epoch of lowest validation loss
+        "val_loss": lowest.val_loss,
+        "epochs": len(epochs),
+        "seconds": time.perf_counter() - start,
+        "threads": torch.get_num_threads(),
+        **energies,
+        **({"num_splits": cell.graph.num_splits} if cell.graph.num_splits > 1 else {}),
+    }
     claim.finish(result.val_accuracy, findings)
     remove_checkpoint(checkpoint)
     return f"{label(cell)}: highest validation accuracy {result.best_val_accuracy:.3f}"
@@ -80,17 +86,6 @@ def label(cell: Cell) -> str:
     """Return the words that tell a cell from others in messages."""
     split = f" split {cell.split}" if cell.split else ""
     return f"{cell.data} {cell.name} depth {cell.depth} seed {cell.seed}{split}"
-
-
-def readings(result: Result) -> dict[str, Any]:
-    """Return the paper's number, and the readings at the epoch of lowest validation loss."""
-    lowest = selected(result.history, PROTOCOLS["standard"])
-    return {
-        "best_val_accuracy": result.best_val_accuracy,
-        "test_accuracy": result.history[lowest].test_accuracy,
-        "val_loss": result.history[lowest].val_loss,
-        "epochs": len(result.history),
-    }
 
 
 def remove_checkpoint(checkpoint: Path) -> None:
@@ -142,25 +137,23 @@ def save(table: pd.DataFrame, folder: Path) -> None:
 
 
 def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
-    """Return mean and sample standard deviation by data, network and depth, in percent.
-
-    They are over all seeds and splits, or over the seeds of each split with ``by_split``.
-    """
+    """Return mean and deviation over seeds and splits, or with ``by_split`` over seeds alone."""
     by = ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
-    over = "seeds × splits" if "split" in table and "split" not in by else "seeds"
+    over = [column for column in ("seed", "split") if column in table and column not in by]
+    runs = " × ".join(f"{column}s" for column in over)
     readings = {
         "best_val_accuracy": "highest validation accuracy",
         "test_accuracy": "test accuracy at lowest validation loss",
     }
     heads = ["network" if column == "name" else column for column in by]
-    caption = f"mean ± sample standard deviation over {over}, in percent"
-    shown = Table(*heads, over, *readings.values(), caption=caption)
+    caption = f"mean ± sample standard deviation over {runs}, in percent"
+    shown = Table(*heads, runs, *readings.values(), caption=caption)
     for column in shown.columns[2:]:
         column.justify = "right"
     for group, rows in table.groupby(by, sort=False):
-        number = str(len(rows))
-        if over == "seeds × splits":
-            number = f"{rows['seed'].nunique()} × {rows['split'].nunique()}"
+        counts = [rows[column].nunique() for column in over]
+        # In an unfinished sweep some combinations are missing.
+        number = " × ".join(map(str, counts if prod(counts) == len(rows) else [len(rows)]))
         accuracies = (mean_and_deviation(rows[column].tolist()) for column in readings)
         shown.add_row(*map(str, group), number, *accuracies)
     return shown

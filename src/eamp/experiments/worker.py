@@ -1,7 +1,5 @@
 """A worker: claims jobs from a store and runs them until nothing is left to do."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
