@@ -12,8 +12,7 @@ def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     folder = "folder for the runs, tables, figures and the page"
     parser.add_argument("--output", type=Path, default=Path("out"), help=folder)
-    quick = "Cora, three depths, one seed: a few minutes"
-    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--quick", action="store_true", help="Cora, one seed: a few minutes")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of earlier calls are kept")
     shared.add_workers(parser)
     parts = ["figures", "table", "variants"]

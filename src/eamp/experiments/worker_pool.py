@@ -58,11 +58,11 @@ def count_settled(store: Store, jobs: Collection[Job]) -> int:
 
 
 def watch(pool: list[WorkerProcess], store: Store, jobs: Collection[Job]) -> None:
-    """Show the progress and replace workers that die, until all have ended by themselves."""
+    """Show the progress and replace workers that die, until all have ended with status 0."""
     before, deaths = count_settled(store, jobs), 0
     # Only a terminal shows the bar.
     with tqdm(total=len(jobs), initial=before, disable=None, smoothing=0) as bar:
-        while not all(worker.finished() for worker in pool):
+        while any(worker.process.poll() != 0 for worker in pool):
             began = time.perf_counter()
             now = count_settled(store, jobs)
             # Counting takes time from the workers: at most a fiftieth of it.
@@ -71,19 +71,21 @@ def watch(pool: list[WorkerProcess], store: Store, jobs: Collection[Job]) -> Non
                 bar.update(now - before)
                 before, deaths = now, 0
             for worker in pool:
-                if worker.died():
-                    deaths += 1
-                    if deaths >= MAX_DEATHS:
-                        raise SweepError(
-                            f"{deaths} workers died one after the other; "
-                            f"the log of the last, {worker.log}, ends with:\n{worker.log_end()}"
-                        )
-                    worker.start()
+                if worker.process.poll() in (None, 0):
+                    continue
+                deaths += 1
+                if deaths >= MAX_DEATHS:
+                    said = worker.log.read_text(encoding="utf-8", errors="replace").splitlines()
+                    raise SweepError(
+                        f"{deaths} workers died one after the other; "
+                        f"the log of the last, {worker.log}, ends with:\n" + "\n".join(said[-10:])
+                    )
+                worker.start()
         bar.update(count_settled(store, jobs) - before)
 
 
 class WorkerProcess:
-    """A process that runs ``eamp work``, and can be started again after it died."""
+    """A process that runs ``eamp work``; it ends with status 0 once all jobs are settled."""
 
     def __init__(self, store: Store, number: int, threads: int) -> None:
         self.log = store.folder / "logs" / f"worker_{number}.log"
@@ -105,18 +107,6 @@ class WorkerProcess:
                 stderr=subprocess.STDOUT,
                 env=self.environment,
             )
-
-    def finished(self) -> bool:
-        """Return whether the process ended because all jobs were settled."""
-        return self.process.poll() == 0
-
-    def died(self) -> bool:
-        """Return whether the process ended in another way."""
-        return self.process.poll() not in (None, 0)
-
-    def log_end(self) -> str:
-        """Return the last ten lines of the log."""
-        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:])
 
     def stop(self) -> None:
         """End the process and wait for it."""
