@@ -1,3 +1,5 @@
+"""The command line as users type it."""
+
 import json
 import subprocess
 import sys
@@ -6,12 +8,38 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eamp.cli import main
+from eamp.cli import COMMANDS, build, main
+from eamp.experiments.schema import DEFAULTS, KINDS
+
+TINY = ["--data", "csbm:nodes=60,features=8", "--depth", "2"]
 
 
 def test_help_is_quick_and_imports_no_torch() -> None:
     code = "import sys, eamp.cli; eamp.cli.build().format_help(); sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_command_has_its_help_and_its_options() -> None:
+    said = " ".join(build().format_help().split())
+    for name, module in COMMANDS.items():
+        assert f"{name} {module.__doc__}" in said
+
+
+@pytest.mark.parametrize(("command", "depth"), [("train", 4), ("tune", 4), ("diagnose", 64)])
+def test_the_settings_of_a_cell_are_options(command: str, depth: int) -> None:
+    options = build().parse_args([command])[command]
+    training = {"protocol", "changes", "normalize_features", "split"}
+    expected = set(KINDS) - {"name"} - (training if command == "diagnose" else set())
+    assert expected == set(KINDS) & set(options.as_dict())
+    defaults = {**DEFAULTS, "model": "gcn", "data": "csbm", "depth": depth}
+    assert all(options[name] == defaults[name] for name in expected)
+
+
+def test_options_are_read_as_the_types_of_the_settings() -> None:
+    given = ["--split", "2", "--entropy", '{"weight": 3}', "--normalize_features", "--width", "8"]
+    options = build().parse_args(["train", *given]).train
+    assert (options.split, options.width, options.normalize_features) == (2, 8, True)
+    assert options.entropy == {"weight": 3}
 
 
 def test_cite_prints_the_paper_first(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,9 +62,8 @@ def test_data_list_get_and_check(capsys: pytest.CaptureFixture[str]) -> None:
 def test_diagnose_says_what_goes_wrong_and_saves_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert (
-        main(["diagnose", "--data", "grid:10x10", "--depth", "24", "--output", str(tmp_path)]) == 0
-    )
+    command = ["diagnose", "--data", "grid:10x10", "--depth", "24"]
+    assert main([*command, "--output", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("Oversmoothing")
     assert {file.name for file in tmp_path.iterdir()} == {
         "diagnosis.txt",
@@ -45,47 +72,15 @@ def test_diagnose_says_what_goes_wrong_and_saves_it(
         "layers.svg",
     }
     entropy = '{"weight": 10, "temperature": 1}'
-    assert (
-        main(
-            [
-                "diagnose",
-                "--data",
-                "grid:10x10",
-                "--depth",
-                "24",
-                "--width",
-                "256",
-                "--entropy",
-                entropy,
-            ]
-        )
-        == 0
-    )
+    assert main([*command, "--width", "256", "--entropy", entropy]) == 0
     assert capsys.readouterr().out.startswith("Healthy")
 
 
 def test_train_names_its_protocol_and_goes_on_where_it_was(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    command = [
-        "train",
-        "--model",
-        "gcnii",
-        "--data",
-        "csbm:nodes=60,features=8",
-        "--depth",
-        "2",
-        "--seeds",
-        "2",
-    ]
-    command += [
-        "--changes",
-        '{"epochs": 60}',
-        "--options",
-        '{"theta": 0.3}',
-        "--output",
-        str(tmp_path),
-    ]
+    command = ["train", "--model", "gcnii", *TINY, "--seeds", "2", "--output", str(tmp_path)]
+    command += ["--changes", '{"epochs": 60}', "--options", '{"theta": 0.3}']
     assert main(command) == 0
     first = capsys.readouterr().out
     assert "test accuracy at the epoch of lowest validation loss" in first
@@ -98,9 +93,6 @@ def test_train_names_its_protocol_and_goes_on_where_it_was(
 def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--model", "gpt"]) == 2
     assert "no model named 'gpt'; there are gcn, " in capsys.readouterr().err
-
-
-TINY = ["--data", "csbm:nodes=60,features=8", "--depth", "2"]
 
 
 @pytest.mark.parametrize(
@@ -144,9 +136,8 @@ def test_a_directed_graph_is_refused_with_a_way_out(
 ) -> None:
     path = str(tmp_path / "directed.npz")
     rows = np.arange(12)
-    np.savez(
-        path, x=np.eye(12, dtype=np.float32), edge_index=np.stack([rows[:-1], rows[1:]]), y=rows % 2
-    )
+    edges = np.stack([rows[:-1], rows[1:]])
+    np.savez(path, x=np.eye(12, dtype=np.float32), edge_index=edges, y=rows % 2)
     for command in ("diagnose", "train"):
         settings = ["--changes", '{"epochs": 2}'] if command == "train" else []
         assert main([command, "--data", path, "--depth", "2", *settings]) == 2

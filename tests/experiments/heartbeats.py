@@ -9,12 +9,9 @@ from eamp.experiments.store import Store
 
 
 def silence(store: Store, trial_id: int) -> None:
-    """Let the last heartbeat of a trial's worker be an hour ago, instead of waiting."""
+    """Set the last heartbeat of a trial's worker to an hour ago, instead of waiting."""
     then = datetime.now(timezone.utc).replace(tzinfo=None) - timedelta(hours=1)
+    heartbeat = update(TrialHeartbeatModel).where(TrialHeartbeatModel.trial_id == trial_id)
     with store.storage.engine.begin() as connection:
-        changed = connection.execute(
-            update(TrialHeartbeatModel)
-            .where(TrialHeartbeatModel.trial_id == trial_id)
-            .values(heartbeat=then)
-        )
+        changed = connection.execute(heartbeat.values(heartbeat=then))
     assert changed.rowcount == 1

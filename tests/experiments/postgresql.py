@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, for this machine alone."""
+"""A PostgreSQL server that the tests start on this machine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 from sqlalchemy import URL, NullPool, create_engine, text
 
 USER, PASSWORD = "eamp", "s3cret/word"
-ATTEMPTS = 5  # somebody else may take a port between its choice and its use
+ATTEMPTS = 5  # another process may take the port between its choice and its use
 
 
 def program(name: str) -> str | None:
-    """Where a program of the server is; Debian keeps them off the PATH, in a folder for each version."""
+    """Find a program of the server; Debian keeps them off the PATH, in a folder per version."""
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),
         key=lambda folder: float(folder.parent.name),
@@ -30,12 +30,12 @@ def program(name: str) -> str | None:
 
 
 def missing() -> bool:
-    """Whether there is no server on this machine to start."""
+    """Return whether no server is installed on this machine."""
     return program("initdb") is None or program("postgres") is None
 
 
 class Server:
-    """A server with its data in an empty folder; :meth:`stop` ends it, wherever its start ended."""
+    """A server with its data in an empty folder; :meth:`stop` ends it, even if its start failed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.data, self.log = folder, folder / "data", folder / "log"
@@ -47,7 +47,7 @@ class Server:
             self.how |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
     def start(self) -> None:
-        """Make a cluster of databases that asks for passwords, and serve it on a port that is free."""
+        """Make a cluster of databases that asks for passwords, and serve it on a free port."""
         secret = self.folder / "password"
         secret.write_text(PASSWORD, encoding="utf-8")
         secret.chmod(0o644)  # the folder lets nobody else in
@@ -75,7 +75,10 @@ class Server:
         raise AssertionError(f"PostgreSQL does not start:\n{self.log.read_text(encoding='utf-8')}")
 
     def serves(self, port: int) -> bool:
-        """Start it, and say whether it came up. It notes so in its own folder; on the port another server might answer."""
+        """Start the server on a port, and return whether it is ready.
+
+        It says so in its own folder; on the port, another server might answer.
+        """
         self.port = port
         settings = {
             "listen_addresses": "127.0.0.1",
@@ -99,7 +102,7 @@ class Server:
         return False
 
     def stop(self) -> None:
-        """End it at once, whoever is connected; nobody will want its data."""
+        """End the server at once, whatever is connected."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
             if not ended_within(self.process, 30):
@@ -108,19 +111,19 @@ class Server:
             self.process.wait()
 
     def address(self, database: str) -> str:
-        """As a user would write it."""
+        """Return the address of a database as a user would write it."""
         return URL.create(
             "postgresql", USER, PASSWORD, "127.0.0.1", self.port, database
         ).render_as_string(hide_password=False)
 
     def new_database(self, name: str) -> str:
-        """The address of a database that is empty."""
+        """Create an empty database and return its address."""
         run(self.address("postgres"), f'CREATE DATABASE "{name}"')
         return self.address(name)
 
 
 def run(url: str, statement: str) -> list[Any]:
-    """The rows of a statement, in a transaction of its own unless it cannot be in one."""
+    """Run a statement outside of a transaction and return its rows."""
     engine = create_engine(
         url.replace("postgresql://", "postgresql+psycopg://"),
         poolclass=NullPool,
@@ -132,7 +135,7 @@ def run(url: str, statement: str) -> list[Any]:
 
 
 def ended_within(process: subprocess.Popen[Any], seconds: float) -> bool:
-    """Wait for a process, but not for longer."""
+    """Wait for a process, and return whether it ended in time."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -141,13 +144,13 @@ def ended_within(process: subprocess.Popen[Any], seconds: float) -> bool:
 
 
 def unprivileged() -> pwd.struct_passwd:
-    """The user that Debian's package makes for the server, or else the one without any rights."""
+    """Return the user that Debian's package makes for the server, or else ``nobody``."""
     names = {user.pw_name: user for user in pwd.getpwall()}
     return names.get("postgres") or names["nobody"]
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on now."""
+    """Return a port of this machine that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

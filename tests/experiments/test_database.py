@@ -14,7 +14,7 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from sqlalchemy import event
 
-from eamp.experiments import database as storage
+from eamp.experiments import database
 from eamp.experiments.database import StoreError, open_storage, sqlite_file
 
 
@@ -50,7 +50,7 @@ def plain_storage(url: str) -> RDBStorage:
     ("open_it", "shared", "winners"),
     [(plain_storage, False, 2), (open_storage, False, 1), (open_storage, True, 1)],
 )
-def test_a_trial_goes_to_one_of_two_who_ask_at_once(
+def test_a_trial_goes_to_one_of_two_that_ask_at_once(
     request: pytest.FixtureRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -58,16 +58,15 @@ def test_a_trial_goes_to_one_of_two_who_ask_at_once(
     shared: bool,
     winners: int,
 ) -> None:
-    """The second asks between the first one's read and write. With Optuna's own transactions on SQLite both get the trial."""
-    monkeypatch.setattr(storage, "PATIENCE", 0)  # who comes second is sent away instead of waiting
-    sent_away = (
-        "?options=-c%20lock_timeout%3D100"  # and so it is here, after that many milliseconds
-    )
-    url = (
-        request.getfixturevalue("database") + sent_away
-        if shared
-        else f"sqlite:///{tmp_path / 'runs.db'}"
-    )
+    """The second asks between the first one's read and write.
+
+    With Optuna's own transactions on SQLite both get the trial.
+    """
+    # The second gives up instead of waiting; on PostgreSQL after 100 milliseconds.
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 0)
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+    if shared:
+        url = request.getfixturevalue("empty_database") + "?options=-c%20lock_timeout%3D100"
     first, second = open_it(url), open_it(url)
     study = optuna.create_study(storage=first)
     study.enqueue_trial({"x": 1})

@@ -1,4 +1,4 @@
-"""A sweep of many machines, on a database that they share. What a store does there call by call is in ``test_store.py``."""
+"""A sweep of many machines on a database that they share; ``test_store.py`` tests each call."""
 
 import os
 import signal
@@ -8,22 +8,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from threading import Barrier
 
 import pandas as pd
 import pytest
-import torch
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import text
 
 from eamp import cli
-from eamp.experiments import worker_pool as crew
+from eamp.experiments import worker_pool
 from eamp.experiments.database import open_storage
 from eamp.experiments.recipe import load_recipe
-from eamp.experiments.store import Store, job_key
+from eamp.experiments.schema import job_key
+from eamp.experiments.store import Store
 from eamp.experiments.sweep import REPORT_EVERY, run_cell
 from eamp.experiments.worker import work
 from experiments.heartbeats import silence
@@ -46,7 +45,7 @@ LONG = 600  # seconds after which a worker that should have ended is taken to wa
 
 
 class Worker:
-    """``eamp work`` on one of two machines, as a user starts it; each machine has a folder of its own."""
+    """``eamp work`` on one of two machines, each with a folder of its own, as a user starts it."""
 
     def __init__(self, number: int, study: str, url: str, folder: Path) -> None:
         command = [sys.executable, "-m", "eamp", "work", "--storage", url, "--study", study]
@@ -74,18 +73,9 @@ class Worker:
         return None
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As many as the workers have; threads that wait for each other on a busy machine make tiny networks many times slower."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @contextmanager
-def crew_of(study: str, url: str, folder: Path) -> Iterator[list[Worker]]:
-    """Workers, none of which outlives the test."""
+def started_workers(study: str, url: str, folder: Path) -> Iterator[list[Worker]]:
+    """Start workers, and end them at the end of the block."""
     workers = [Worker(number, study, url, folder) for number in range(WORKERS)]
     try:
         yield workers
@@ -96,7 +86,7 @@ def crew_of(study: str, url: str, folder: Path) -> Iterator[list[Worker]]:
 
 
 def wait_until(condition: Callable[[], bool], workers: list[Worker]) -> None:
-    """While all of them live."""
+    """Wait, and fail if a worker ends before the condition is true."""
     while not condition():
         for worker in workers:
             assert not ended_within(worker.process, 0.05), worker.said()
@@ -104,7 +94,7 @@ def wait_until(condition: Callable[[], bool], workers: list[Worker]) -> None:
 
 @contextmanager
 def starting_line(store: Store) -> Iterator[Callable[[], bool]]:
-    """Nobody gets to see the queue before the block is left; the value tells whether all workers are waiting to."""
+    """Keep workers from the queue until the block ends; the value tells whether all wait for it."""
     with store.storage.engine.begin() as connection:
         connection.execute(text("LOCK TABLE trials IN ACCESS EXCLUSIVE MODE"))
         waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
@@ -112,7 +102,10 @@ def starting_line(store: Store) -> Iterator[Callable[[], bool]]:
 
 
 def kill_in_the_middle(workers: list[Worker], store: Store) -> tuple[Worker, FrozenTrial]:
-    """Kill the first that is found in the middle of a cell; it is stopped before it is looked at again, or it might be through."""
+    """Kill the first worker that is found in the middle of a cell.
+
+    It is stopped before it is looked at again, because it might finish the cell meanwhile.
+    """
     while True:
         for worker in workers:
             assert not ended_within(worker.process, 0.02), worker.said()
@@ -127,7 +120,7 @@ def kill_in_the_middle(workers: list[Worker], store: Store) -> tuple[Worker, Fro
 
 
 def tables(folder: Path) -> list[pd.DataFrame]:
-    """What a sweep has written, but for how long it took."""
+    """The tables that a sweep has written, without its times."""
     return [
         pd.read_csv(folder / "cells.csv").drop(columns=["seconds", "threads"]),
         pd.read_csv(folder / "layer_energies.csv"),
@@ -136,16 +129,16 @@ def tables(folder: Path) -> list[pd.DataFrame]:
 
 def test_four_workers_of_which_one_is_killed(
     tmp_path: Path,
-    database: str,
+    empty_database: str,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     recipe, here, alone = tmp_path / "recipe.yaml", tmp_path / "here", tmp_path / "alone"
     recipe.write_text(RECIPE, encoding="utf-8")
     study, cells = load_recipe(recipe)
-    store = Store(here, study, database)
-    store.enqueue(map(asdict, cells))
-    with crew_of(study, database, tmp_path) as workers:
+    store = Store(here, study, empty_database)
+    store.enqueue(cell.job for cell in cells)
+    with started_workers(study, empty_database, tmp_path) as workers:
         with starting_line(store) as all_wait:
             wait_until(all_wait, workers)
         victim, lost = kill_in_the_middle(workers, store)
@@ -170,29 +163,30 @@ def test_four_workers_of_which_one_is_killed(
     ) == {"COMPLETE": len(cells)}
 
     reference = Store(alone, study)
-    reference.enqueue(map(asdict, cells))
+    reference.enqueue(cell.job for cell in cells)
     work(reference, run_cell)
-    monkeypatch.setattr(crew, "Member", None)  # nothing is left to do
+    monkeypatch.setattr(worker_pool, "WorkerProcess", None)  # nothing is left to do
     assert cli.main(["sweep", str(recipe), "--output", str(alone)]) == 0
-    assert cli.main(["sweep", str(recipe), "--output", str(here), "--storage", database]) == 0
+    shared = ["--output", str(here), "--storage", empty_database]
+    assert cli.main(["sweep", str(recipe), *shared]) == 0
     for found, expected in zip(tables(here), tables(alone), strict=True):
         pd.testing.assert_frame_equal(found, expected, check_exact=True, check_like=True)
 
     secret, said = PASSWORD.split("/")[0], capfd.readouterr()
     assert "8 of 8 cells" in said.out
-    assert secret in database
+    assert secret in empty_database
     assert secret not in said.out + said.err
     written = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert {worker.output for worker in workers} < set(written)
     assert not [file for file in written if secret.encode() in file.read_bytes()]
 
 
-def test_all_who_open_an_empty_database_at_once_find_its_tables(database: str) -> None:
+def test_all_that_open_an_empty_database_at_once_find_its_tables(empty_database: str) -> None:
     ready = Barrier(WORKERS)
 
     def studies() -> int:
         ready.wait()
-        return len(open_storage(database).get_all_studies())
+        return len(open_storage(empty_database).get_all_studies())
 
     with ThreadPoolExecutor(WORKERS) as pool:
         assert [future.result() for future in [pool.submit(studies) for _ in range(WORKERS)]] == [
@@ -201,16 +195,16 @@ def test_all_who_open_an_empty_database_at_once_find_its_tables(database: str) -
 
 
 def test_a_worker_in_another_time_zone_is_not_thought_lost(
-    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGTZ", "America/New_York")
-    west = Store(tmp_path / "west", "study", database)
+    west = Store(tmp_path / "west", "study", empty_database)
     west.enqueue([{"job": "a"}])
     claim = west.claim()
     assert claim is not None
     claim.beat()
     monkeypatch.setenv("PGTZ", "Asia/Tokyo")
-    east = Store(tmp_path / "east", "study", database)
+    east = Store(tmp_path / "east", "study", empty_database)
     assert not east.recover()
     silence(west, claim.trial_id)
     assert east.recover()

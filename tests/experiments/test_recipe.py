@@ -32,25 +32,19 @@ def test_lists_are_gone_through_and_equal_cells_are_one(tmp_path: Path) -> None:
         ("gcn", "grid", 4),
         ("GCN", "csbm", 2),
     ]
-    assert [cell.seed for cell in cells] == [0] * 5 + [
-        1
-    ] * 5  # every network once before the second seed
+    assert [cell.seed for cell in cells] == [0] * 5 + [1] * 5  # every network before a second seed
     assert len({cell.key for cell in cells}) == 10
     assert cells[4].entropy == {"weight": 3}
 
 
 def test_a_number_without_a_point_is_a_number(tmp_path: Path) -> None:
     _, cells = load_recipe(written(tmp_path, GOOD))
-    assert {cell.rules.learning_rate for cell in cells} == {
-        0.001
-    }  # plain YAML would have made it text
+    assert {cell.rules.learning_rate for cell in cells} == {0.001}  # PyYAML reads 1e-3 as a string
 
 
 def test_a_name_of_its_own(tmp_path: Path) -> None:
-    assert (
-        load_recipe(written(tmp_path, "name: mine\nruns: [{model: gcn, data: csbm, depth: 2}]"))[0]
-        == "mine"
-    )
+    recipe = written(tmp_path, "name: mine\nruns: [{model: gcn, data: csbm, depth: 2}]")
+    assert load_recipe(recipe)[0] == "mine"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +57,7 @@ def test_a_name_of_its_own(tmp_path: Path) -> None:
         ("runs: [{model: gcn, data: csbm}]", "depth must be given"),
         (
             "runs: [{model: gcn, data: csbm, depth: 2, deph: 3}]",
-            "nothing reads deph; known are model, data",
+            "there is no setting deph; there are model, data, .*, split, seeds, splits",
         ),
         ("runs: [{model: gnc, data: csbm, depth: 2}]", "no model named 'gnc'; there are gcn"),
         (
@@ -72,13 +66,13 @@ def test_a_name_of_its_own(tmp_path: Path) -> None:
         ),
         (
             "changes: {epoch: 3}\nruns: [{model: gcn, data: csbm, depth: 2}]",
-            r"no \['epoch'\]; it has select, epochs",
+            "a protocol has no epoch; it has select, epochs",
         ),
         (
             "seeds: many\nruns: [{model: gcn, data: csbm, depth: 2}]",
-            "`seeds` is how many there are, a number from 1 on, but is 'many'",
+            r"`seeds` must be a whole number of at least 1, but is 'many'; .* `seed: \[0, 1, 2\]`",
         ),
-        ("seeds: 0\nruns: [{model: gcn, data: csbm, depth: 2}]", "a number from 1 on, but is 0"),
+        ("seeds: 0\nruns: [{model: gcn, data: csbm, depth: 2}]", "of at least 1, but is 0"),
         (
             "runs: [{model: gcn, data: csbm, depth: '2'}]",
             "`depth` must be a whole number, or a list of them, but is '2'",
@@ -94,7 +88,7 @@ def test_a_name_of_its_own(tmp_path: Path) -> None:
         ),
         (
             "runs: [{model: [gcn, g2], data: csbm, depth: 2}]",
-            r"`model` must be text, but is \['gcn', 'g2'\]",
+            r"`model` must be a string, but is \['gcn', 'g2'\]",
         ),
         (
             "runs: [{model: gcn, data: csbm, depth: 2, options: {since: 2020-01-01}}]",
@@ -115,7 +109,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_runs_own_seeds_are_its_seeds(tmp_path: Path) -> None:
-    text = "data: csbm\ndepth: 2\nseeds: 3\nruns:\n  - {model: gcn, seed: [7, 8]}\n  - {model: g2}\n  - {model: gcnii, seeds: 1}\n"
+    text = (
+        "{data: csbm, depth: 2, seeds: 3, runs: "
+        "[{model: gcn, seed: [7, 8]}, {model: g2}, {model: gcnii, seeds: 1}]}"
+    )
     _, cells = load_recipe(written(tmp_path, text))
     assert {(cell.model, cell.seed) for cell in cells} == {
         ("gcn", 7),
@@ -125,7 +122,34 @@ def test_a_runs_own_seeds_are_its_seeds(tmp_path: Path) -> None:
         ("g2", 2),
         ("gcnii", 0),
     }
-    with pytest.raises(RecipeError, match="`seeds` says how many, `seed` which"):
-        load_recipe(
-            written(tmp_path, "runs: [{model: gcn, data: csbm, depth: 2, seeds: 2, seed: 3}]")
-        )
+    both = written(tmp_path, "runs: [{model: gcn, data: csbm, depth: 2, seeds: 2, seed: 3}]")
+    with pytest.raises(RecipeError, match="`seeds` says how many and `seed` says which"):
+        load_recipe(both)
+
+
+def test_splits_are_listed_or_counted(tmp_path: Path) -> None:
+    text = (
+        "{data: csbm, depth: [2, 4], splits: 3, seeds: 2, runs: "
+        "[{model: gcn}, {model: g2, split: [1, 7]}]}"
+    )
+    _, cells = load_recipe(written(tmp_path, text))
+    assert [(cell.model, cell.depth, cell.split) for cell in cells if cell.seed == 0] == [
+        ("gcn", 2, 0),
+        ("gcn", 4, 0),
+        ("gcn", 2, 1),
+        ("gcn", 4, 1),
+        ("g2", 2, 1),
+        ("g2", 4, 1),
+        ("gcn", 2, 2),
+        ("gcn", 4, 2),
+        ("g2", 2, 7),
+        ("g2", 4, 7),
+    ]
+    assert [cell.seed for cell in cells] == [0] * 10 + [1] * 10
+
+
+def test_cells_that_differ_in_name_alone_are_kept(tmp_path: Path) -> None:
+    text = "{data: csbm, depth: 2, runs: [{model: gcn}, {model: gcn, name: again}, {model: gcn}]}"
+    _, cells = load_recipe(written(tmp_path, text))
+    assert [cell.name for cell in cells] == ["gcn", "again"]
+    assert cells[0].key == cells[1].key

@@ -1,16 +1,19 @@
 """The queue, and every point at which a process that uses it may be killed.
 
-A kill leaves the database as it was after the last finished transaction, and frees the file locks. So a kill between two calls is
-what a test makes by not making the second call. Between the calls of
+A kill leaves the database as it was after the last finished transaction, and frees the file locks.
+A test simulates a kill between two calls by leaving out the second call. Killed within
 
-- ``enqueue``: some jobs are queued, the next call adds the others (``test_only_new_jobs_are_queued``);
-- ``claim``: the lock is held, or a heartbeat written, but the trial waits still (``test_killed_before_it_ran``,
-  ``test_an_old_heartbeat_on_a_waiting_job_harms_nobody``), or the trial runs and nobody has the claim (``test_killed_while_running``);
-- ``finish``: findings are there, but the trial runs (``test_killed_with_findings_written``);
-- ``fail``: the reason is there, but the trial runs (``test_killed_with_a_reason_written``);
-- ``recover``: a lost trial has failed, but its job is not queued again (``test_killed_while_recovering``).
+- ``enqueue``: some jobs are queued, and the next call adds the others
+  (``test_only_new_jobs_are_queued``);
+- ``claim``: the lock is held, or a heartbeat written, but the trial still waits
+  (``test_killed_before_it_ran``, ``test_an_old_heartbeat_on_a_waiting_job_does_no_harm``), or the
+  trial runs and no process has the claim (``test_killed_while_running``);
+- ``finish``: findings are written, but the trial runs (``test_killed_with_findings_written``);
+- ``fail``: the reason is written, but the trial runs (``test_killed_with_a_reason_written``);
+- ``recover``: a lost trial has failed, but its job is not queued again
+  (``test_killed_while_recovering``).
 
-Two processes between whose calls anything may happen are two stores here.
+Two stores stand for two processes.
 """
 
 from collections.abc import Callable
@@ -20,7 +23,7 @@ import pytest
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
-from eamp.experiments import database as storage
+from eamp.experiments import database
 from eamp.experiments.database import StoreError
 from eamp.experiments.store import MAX_ATTEMPTS, Claim, Store, failure
 from experiments.heartbeats import silence
@@ -29,15 +32,15 @@ A, B = {"job": "a"}, {"job": "b"}
 
 
 class Shared(Store):
-    """A store that knows its workers by their heartbeats alone, as in a database of many machines."""
+    """A store that knows workers by their heartbeats alone, as in a database of many machines."""
 
     local = False
 
 
 @pytest.fixture(params=["SQLite", "PostgreSQL"])
 def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
-    """A machine that joins the others; the value is its store."""
-    url = request.getfixturevalue("database") if request.param == "PostgreSQL" else None
+    """A function that opens the store from another machine."""
+    url = request.getfixturevalue("empty_database") if request.param == "PostgreSQL" else None
     return lambda: Shared(tmp_path, "study", url)
 
 
@@ -57,12 +60,12 @@ def states(store: Store) -> list[str]:
 
 
 def lose(claim: Claim) -> None:
-    """What a kill does: the lock is free, and nothing else has changed."""
+    """Do what a kill does: free the lock and change nothing else."""
     assert claim.lock is not None
     claim.lock.release()
 
 
-# --- Queueing ---------------------------------------------------------------------------------------------------------
+# --- Queueing
 
 
 def test_only_new_jobs_are_queued(store: Store) -> None:
@@ -83,7 +86,7 @@ def test_jobs_are_taken_in_order_and_once(store: Store, tmp_path: Path) -> None:
 
 
 def test_of_a_job_queued_twice_the_first_counts(store: Store, tmp_path: Path) -> None:
-    """Two sweeps that both find it missing both add it."""
+    """Two sweeps that find it missing both add it."""
     store.add(A)
     Store(tmp_path, "study").add(A)
     with claimed(store) as claim:
@@ -105,7 +108,7 @@ def test_a_second_copy_of_a_failed_job_is_no_second_try(store: Store) -> None:
     assert not store.unsettled()
 
 
-# --- Lost workers -----------------------------------------------------------------------------------------------------
+# --- Lost workers
 
 
 def test_killed_before_it_ran(store: Store) -> None:
@@ -138,7 +141,7 @@ def test_killed_while_running(store: Store, tmp_path: Path) -> None:
 
 
 def test_locks_are_beside_the_database(store: Store, tmp_path: Path) -> None:
-    """A worker that keeps its checkpoints elsewhere is alive all the same, whatever the study is called."""
+    """A worker that keeps its checkpoints elsewhere is alive too, for any name of a study."""
     url = f"sqlite:///{tmp_path / 'runs.db'}"
     Store(tmp_path, "../odd / name: ü*?", url).enqueue([A])
     claim = claimed(Store(tmp_path / "here", "../odd / name: ü*?", url))
@@ -175,7 +178,7 @@ def test_killed_while_recovering(store: Store) -> None:
     lose(claimed(store))
     store.fail_lost()
     assert states(store) == ["FAIL"]
-    assert store.unsettled()  # nobody leaves before somebody has seen to it
+    assert store.unsettled()  # so that no worker ends before the job is queued again
     assert store.recover()
     assert claimed(store).job == A
 
@@ -190,7 +193,7 @@ def test_two_recover_the_same_job(store: Store) -> None:
     with claimed(store) as claim:
         assert store.claim() is None
         lose(claim)
-    assert store.recover()  # the copy does not stand for the third attempt
+    assert store.recover()  # the duplicate does not count as a third attempt
     store.recover()
     assert [(trial.state.name, trial.user_attrs["attempt"]) for trial in store.trials()] == [
         ("FAIL", 1),
@@ -226,7 +229,7 @@ def test_a_failure_is_tried_again_when_asked_for(store: Store) -> None:
     assert failure(next(iter(store.latest().values()))) is None
 
 
-# --- Many machines ----------------------------------------------------------------------------------------------------
+# --- Many machines
 
 
 def test_a_silent_workers_job_comes_back_once(machine: Callable[[], Store]) -> None:
@@ -248,7 +251,7 @@ def test_a_silent_workers_job_comes_back_once(machine: Callable[[], Store]) -> N
     assert not here.recover()
 
 
-def test_an_old_heartbeat_on_a_waiting_job_harms_nobody(machine: Callable[[], Store]) -> None:
+def test_an_old_heartbeat_on_a_waiting_job_does_no_harm(machine: Callable[[], Store]) -> None:
     store = machine()
     store.enqueue([A])
     trial_id = store.trials()[0]._trial_id
@@ -280,10 +283,10 @@ def test_an_interrupted_worker_gives_its_job_back_at_once(machine: Callable[[], 
 
 
 def test_heartbeats_are_more_frequent_than_they_need_be() -> None:
-    assert storage.GRACE >= 4 * storage.HEARTBEAT
+    assert database.GRACE_PERIOD >= 4 * database.HEARTBEAT
 
 
-# --- Opening ----------------------------------------------------------------------------------------------------------
+# --- Opening
 
 
 def test_a_store_that_is_there(tmp_path: Path) -> None:
@@ -295,16 +298,15 @@ def test_a_store_that_is_there(tmp_path: Path) -> None:
     assert Store.existing(folder).study.study_name == "first"
     Store(folder, "second")
     assert Store.existing(folder, "second").study.study_name == "second"
-    with pytest.raises(
-        StoreError, match=r"one of several studies must be named in .*: there are 'first', 'second'"
-    ):
+    several = r"one of several studies must be named in .*: there are 'first', 'second'"
+    with pytest.raises(StoreError, match=several):
         Store.existing(folder)
     with pytest.raises(StoreError, match=r"no study third in .*: there are 'first', 'second'"):
         Store.existing(folder, "third")
 
 
 def test_a_database_without_a_study(tmp_path: Path) -> None:
-    storage.open_storage(f"sqlite:///{tmp_path / 'runs.db'}")
+    database.open_storage(f"sqlite:///{tmp_path / 'runs.db'}")
     with pytest.raises(StoreError, match=r"no study in .*: there is none"):
         Store.existing(tmp_path)
 

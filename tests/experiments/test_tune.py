@@ -1,7 +1,8 @@
+"""Searches: what they try, what they find, and what they leave behind."""
+
 import json
 import shlex
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from torch_geometric.data import Data
 
 from eamp import cli
+from eamp.cli.options import cell_from
 from eamp.experiments import cell
 from eamp.experiments import tune as module
 from eamp.experiments.cell import Cell, load_graph
@@ -24,7 +26,6 @@ from eamp.experiments.tune import (
     Search,
     best_cell,
     distribution,
-    run_try,
     save_recipe,
     train_command,
     tune,
@@ -36,30 +37,11 @@ CELL = Cell("gcn", "csbm:nodes=60,features=8", 2, width=8, protocol="paper", cha
 SPACE = {"changes.learning_rate": {"low": 1e-6, "high": 0.1, "log": True}, "dropout": [0.0, 0.5]}
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Threads that wait for each other on a busy machine make tiny networks many times slower."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(autouse=True)
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Searches run here instead of in processes of their own; the value lists how many tries each call made."""
-    done: list[int] = []
-
-    def settle(store: Store, jobs: list[Any], workers: int, progress: bool) -> None:
-        store.enqueue(jobs)
-        done.append(work(store, run_try))
-
-    monkeypatch.setattr(module, "settle", settle)
-    return done
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 def outcome(store: Store) -> list[tuple[int, str, dict[str, Any], float | None]]:
-    """What every try came to."""
+    """The number, state, settings and value of every try."""
     return [
         (trial.user_attrs["cell"]["try"], trial.state.name, trial.params, trial.value)
         for trial in store.trials()
@@ -87,7 +69,10 @@ def test_it_prunes_when_asked_to(tmp_path: Path) -> None:
 
 
 def test_the_few_that_came_far_are_no_measure() -> None:
-    """Five end early at .5; one comes to a late epoch at .9. The next is not stopped there for being below that one alone."""
+    """Five trials end early at .5, and one reaches a late epoch at .9.
+
+    The next trial is not stopped at that epoch for being below that one alone.
+    """
     study = optuna.create_study(direction="maximize", pruner=module.median_pruner(100))
     for value, end in (*[(0.5, 40)] * 5, (0.9, 90)):
         trial = study.ask()
@@ -107,8 +92,8 @@ def test_test_nodes_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     honest, blind = Store(tmp_path, "honest"), Store(tmp_path, "blind")
     tune(Search(CELL, SPACE), honest, trials=7)
 
-    def with_wrong_test_labels(name: str, normalize_features: bool) -> Data:
-        graph = load_graph(name, normalize_features).clone()
+    def with_wrong_test_labels(name: str, normalize_features: bool, split: int) -> Data:
+        graph = load_graph(name, normalize_features, split).clone()
         graph.y = torch.where(graph.test_mask, (graph.y + 1) % graph.num_classes, graph.y)
         return graph
 
@@ -152,14 +137,26 @@ def test_killed_it_goes_on_with_the_same_settings(
 def test_a_study_is_of_one_search(tmp_path: Path) -> None:
     store = Store(tmp_path, "s")
     tune(Search(CELL, SPACE), store, trials=1)
-    with pytest.raises(
-        StoreError, match=r"study 's' holds the search .*; give --study another name"
-    ):
-        tune(Search(CELL, SPACE, seeds=2), store, trials=1)
+    for other in (Search(CELL, SPACE, seeds=2), Search(replace(CELL, width=4), SPACE)):
+        with pytest.raises(StoreError, match=r"'s' holds the search .*; give --study another name"):
+            tune(other, store, trials=1)
+    tune(Search(CELL, SPACE), store, trials=1)
     sweep = Store(tmp_path, "sweep")
     sweep.enqueue([{"a": "cell"}])
     with pytest.raises(StoreError, match="holds a sweep"):
         tune(Search(CELL, SPACE), sweep, trials=1)
+
+
+def test_a_search_of_the_first_version_goes_on(tmp_path: Path, in_this_process: list[int]) -> None:
+    """It kept the cell and its jobs without the marker of their schema, and without a split."""
+    store, search = Store(tmp_path, "s"), Search(CELL, SPACE)
+    before = {name: value for name, value in asdict(CELL).items() if name != "split"}
+    store.study.set_user_attr("search", {**asdict(search), "cell": before})
+    store.enqueue([{**before, "try": 0}])
+    assert len(tune(search, store, trials=2)) == 2
+    assert in_this_process == [2]
+    assert tune(search, store, trials=2)[0].params.keys() == SPACE.keys()
+    assert in_this_process == [2, 0]
 
 
 def test_settings_that_fail_are_told(tmp_path: Path) -> None:
@@ -170,7 +167,7 @@ def test_settings_that_fail_are_told(tmp_path: Path) -> None:
     assert "unexpected keyword argument 'nonsense'" in module.failures(store)[0]
 
 
-# --- The space --------------------------------------------------------------------------------------------------------
+# --- The space
 
 
 def test_ranges_and_lists() -> None:
@@ -186,7 +183,11 @@ def test_ranges_and_lists() -> None:
 @pytest.mark.parametrize(
     ("name", "choice", "message"),
     [
-        ("entrpy.weight", [1], "cannot search over 'entrpy.weight'; settings are dropout"),
+        (
+            "entrpy.weight",
+            [1],
+            "cannot search over 'entrpy.weight'; settings are depth, width, dropout, norm",
+        ),
         ("seed", [1, 2], "cannot search over 'seed'"),
         ("dropout.more", [1], "cannot search over"),
         ("entropy.", [1], "cannot search over"),
@@ -224,7 +225,7 @@ def test_settings_go_where_they_belong() -> None:
     }
 
 
-# --- What comes out ---------------------------------------------------------------------------------------------------
+# --- What comes out
 
 
 def test_the_command_and_the_recipe_repeat_the_best(tmp_path: Path) -> None:
@@ -234,13 +235,11 @@ def test_the_command_and_the_recipe_repeat_the_best(tmp_path: Path) -> None:
         seed=2,
         normalize_features=True,
         dropout=0.1,
+        split=1,
     )
-    options = cli.build().parse_args(shlex.split(train_command(best, 3))[1:]).train.as_dict()
-    assert options.pop("seeds") == 3
-    assert options.pop("output") is None
-    assert options.pop("partition") is None
-    del options["timeout"]  # of partitions alone
-    assert Cell(**options) == best
+    options = cli.build().parse_args(shlex.split(train_command(best, 3))[1:]).train
+    assert options.seeds == 3
+    assert cell_from(options) == best
     save_recipe(best, 3, tmp_path / "best.yaml")
     assert load_recipe(tmp_path / "best.yaml")[1] == [
         replace(best, seed=seed) for seed in (2, 3, 4)
@@ -248,34 +247,22 @@ def test_the_command_and_the_recipe_repeat_the_best(tmp_path: Path) -> None:
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = [
-        "tune",
-        "--data",
-        CELL.data,
-        "--depth",
-        "2",
-        "--width",
-        "8",
-        "--protocol",
-        "paper",
-        "--changes",
-        '{"epochs": 10}',
-    ]
-    command += [
-        "--search",
-        json.dumps(SPACE),
-        "--trials",
-        "3",
-        "--prune",
-        "false",
-        "--output",
-        str(tmp_path),
-    ]
-    assert cli.main(command) == 0
+    options = {
+        "data": CELL.data,
+        "depth": 2,
+        "width": 8,
+        "protocol": "paper",
+        "changes": json.dumps({"epochs": 10}),
+        "search": json.dumps(SPACE),
+        "trials": 3,
+        "prune": "false",
+        "output": tmp_path,
+    }
+    assert cli.main(["tune", *(f"--{name}={value}" for name, value in options.items())]) == 0
     said = capsys.readouterr().out
     store = Store.existing(tmp_path)
     assert store.study.study_name == "gcn on csbm:nodes=60,features=8, depth 2"
-    best = Cell(**store.study.best_trial.user_attrs["tried"])
+    best = Cell.from_job(store.study.best_trial.user_attrs["tried"])
     assert train_command(best, 1) in said
     assert "3 trials trained to the end, 0 pruned" in said
     assert load_recipe(tmp_path / "best.yaml")[1] == [best]
@@ -288,8 +275,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_others_can_help(tmp_path: Path) -> None:
     """``eamp work`` finds out by itself that a study is a search."""
     store = Store(tmp_path, "s")
-    search = Search(CELL, SPACE)
-    search.keep_in(store)
+    Search(CELL, SPACE).save_in(store)
     store.enqueue([{"try": 0}])
     assert cli.main(["work", "--output", str(tmp_path)]) == 0
     (trial,) = store.trials(TrialState.COMPLETE)
@@ -298,8 +284,7 @@ def test_others_can_help(tmp_path: Path) -> None:
 
 def test_importances_come_with_enough_trials(tmp_path: Path) -> None:
     store = Store(tmp_path, "s")
-    search = Search(CELL, SPACE)
-    search.keep_in(store)
+    Search(CELL, SPACE).save_in(store)
 
     def run(claim: Claim) -> str:
         number = claim.job["try"]

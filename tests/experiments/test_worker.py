@@ -13,29 +13,21 @@ from eamp.experiments import worker
 from eamp.experiments.store import Claim, Store
 from eamp.experiments.worker import work
 
-CROWD = Path(__file__).with_name("crowd.py")
-JOBS = 24  # 200 take half a minute; run as a script with 8 workers, 200 jobs and 40 kills, it finds the same
+SCRIPT = Path(__file__).with_name("many_workers.py")
+JOBS = 24  # the script with 8 workers, 200 jobs and 40 kills takes half a minute and finds the same
 
 
 @pytest.fixture(params=["SQLite", "PostgreSQL"])
 def url(request: pytest.FixtureRequest) -> str | None:
-    """Where the jobs are; ``None`` is a file in the folder."""
-    return request.getfixturevalue("database") if request.param == "PostgreSQL" else None
+    """The address of the store; ``None`` is a file in the folder."""
+    return request.getfixturevalue("empty_database") if request.param == "PostgreSQL" else None
 
 
-def crowd(
+def many_workers(
     folder: Path, workers: int, kills: int = 0, url: str | None = None
 ) -> "subprocess.Popen[str]":
-    command = [
-        sys.executable,
-        str(CROWD),
-        str(folder),
-        str(workers),
-        str(JOBS),
-        str(kills),
-        "1",
-        *([url] if url else []),
-    ]
+    given = [SCRIPT, folder, workers, JOBS, kills, 1, *([url] if url else [])]
+    command = [sys.executable, *map(str, given)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
@@ -46,7 +38,7 @@ def succeeded(*processes: "subprocess.Popen[str]") -> None:
 
 
 def starts(folder: Path) -> dict[int, list[int]]:
-    """By job, the processes that started it, as they themselves have written down."""
+    """The processes that started each job, as they themselves wrote down."""
     found = defaultdict(list)
     for line in (folder / "witness.txt").read_text().splitlines():
         job, process = map(int, line.split())
@@ -55,21 +47,21 @@ def starts(folder: Path) -> dict[int, list[int]]:
 
 
 def finished(folder: Path, url: str | None = None) -> list[int]:
-    store = Store(folder, "crowd", url)
+    store = Store(folder, "many", url)
     assert not store.trials(TrialState.RUNNING, TrialState.WAITING)
     return sorted(trial.user_attrs["cell"]["number"] for trial in store.trials(TrialState.COMPLETE))
 
 
 def test_eight_workers_do_every_job_once(tmp_path: Path) -> None:
-    succeeded(crowd(tmp_path, workers=8))
+    succeeded(many_workers(tmp_path, workers=8))
     found = starts(tmp_path)
     assert sorted(found) == finished(tmp_path) == list(range(JOBS))
     assert all(len(processes) == 1 for processes in found.values())
     assert len({process for processes in found.values() for process in processes}) > 1
 
 
-def test_two_who_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
-    succeeded(crowd(tmp_path, workers=2), crowd(tmp_path, workers=2))
+def test_two_processes_that_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
+    succeeded(many_workers(tmp_path, workers=2), many_workers(tmp_path, workers=2))
     found = starts(tmp_path)
     assert sorted(found) == finished(tmp_path) == list(range(JOBS))
     assert all(len(processes) == 1 for processes in found.values())
@@ -78,14 +70,13 @@ def test_two_who_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
 def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(
     tmp_path: Path, url: str | None
 ) -> None:
-    succeeded(crowd(tmp_path, workers=4, kills=12, url=url))
+    succeeded(many_workers(tmp_path, workers=4, kills=12, url=url))
     killed = set(map(int, (tmp_path / "killed.txt").read_text().split()))
     assert killed
     found = starts(tmp_path)
     assert sorted(found) == finished(tmp_path, url) == list(range(JOBS))
-    assert all(
-        process in killed for processes in found.values() for process in processes[:-1]
-    )  # nobody ran what another was at
+    # Only a worker that was killed had its job run again.
+    assert all(process in killed for processes in found.values() for process in processes[:-1])
 
 
 def test_a_job_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -120,7 +111,7 @@ def test_a_lost_database_is_not_the_jobs_fault(tmp_path: Path) -> None:
 
 
 def test_a_worker_whose_job_was_given_away_goes_on(tmp_path: Path) -> None:
-    """As one does whose machine slept: its result comes too late, and the other's stays."""
+    """The machine of the first worker slept: its result comes too late, and the other's stays."""
     store = Store(tmp_path, "study")
     store.enqueue([{"number": number} for number in range(2)])
     said: list[str] = []
@@ -137,7 +128,7 @@ def test_a_worker_whose_job_was_given_away_goes_on(tmp_path: Path) -> None:
     assert [trial.state.name for trial in store.trials()] == ["FAIL", "COMPLETE", "COMPLETE"]
 
 
-def test_hearts_beat_through_a_database_that_is_away(
+def test_heartbeats_go_on_while_the_database_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "HEARTBEAT", 0.001)
@@ -149,12 +140,15 @@ def test_hearts_beat_through_a_database_that_is_away(
                 thrice.wait()
             raise StorageInternalError("away")
 
-    with worker.beating(Away(Store(tmp_path, "study"), 0, {}, None)):
+    with worker.heartbeats(Away(Store(tmp_path, "study"), 0, {}, None)):
         for _ in range(3):
             thrice.wait(timeout=60)
         thrice.abort()
 
 
 def test_a_worker_whose_parent_is_gone_before_it_looks() -> None:
-    code = "import threading; from eamp.experiments.worker import end_with_parent; end_with_parent(0); threading.Event().wait()"
+    code = (
+        "import threading; from eamp.experiments.worker import end_with_parent; "
+        "end_with_parent(0); threading.Event().wait()"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1

@@ -111,9 +111,10 @@ def apply_split(data: Data, split: Split, seed: int) -> None:
         split = Fractions()
     if isinstance(split, PerClass | Fractions):
         set_masks(data, split.draw(data.y.numpy(), np.random.default_rng(seed)))
-        data.split = f"{split}, seed {seed}"
+        data.split, data.num_splits = f"{split}, seed {seed}", 1
     elif has_masks:
         number = split if isinstance(split, int) else 0
+        data.num_splits = 1 if data.train_mask.dim() == 1 else data.train_mask.size(1)
         for name in MASKS:
             data[name] = select_mask(name, data[name], number)
         data.split = f"public, number {number}" if number else "public"

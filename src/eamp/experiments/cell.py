@@ -1,10 +1,8 @@
-"""One network, trained once: everything that has to be said to repeat it."""
+"""A cell: one network on one dataset, trained once."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,100 +13,82 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import load
+from eamp.experiments.schema import JSON_COLUMNS, TEXT_COLUMNS, Job, Settings, same_cell, upgraded
 from eamp.nn.models import MODELS
-from eamp.scale.process_group import Alone
-from eamp.training import PROTOCOLS, Epoch, Protocol, Result, train
+from eamp.training import PROTOCOLS, Protocol, Result, train
+
+__all__ = ["JSON_COLUMNS", "TEXT_COLUMNS", "Cell", "load_graph"]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A model on a dataset, its depth and seed, and the protocol it is trained under.
+class Cell(Settings):
+    """A model on a dataset, with its depth and seed and the protocol that trains it.
 
-    Attributes:
-        name: what tables and figures call it.
-        entropy: arguments of :class:`eamp.EntropyAware`.
-        options: what else the model takes.
-        changes: what of the protocol is different here.
-        normalize_features: divide every node's features by their sum.
+    The fields are those of :class:`~eamp.experiments.schema.Settings`.
+
+    Example:
+        >>> cell = Cell("gcn", "grid:4x4", depth=2, width=8, changes={"epochs": 3})
+        >>> len(cell.train().history)
+        3
     """
-
-    model: str
-    data: str
-    depth: int
-    name: str = ""
-    width: int = 64
-    dropout: float = 0.0
-    entropy: dict[str, Any] | None = None
-    options: dict[str, Any] | None = None
-    protocol: str = "standard"
-    changes: dict[str, Any] | None = None
-    normalize_features: bool = False
-    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise ValueError(f"no model named {self.model!r}; there are {', '.join(MODELS)}.")
         if self.protocol not in PROTOCOLS:
-            raise ValueError(
-                f"no protocol named {self.protocol!r}; there are {', '.join(PROTOCOLS)}."
-            )
-        if unknown := set(self.changes or {}) - {field.name for field in fields(Protocol)}:
-            raise ValueError(
-                f"a protocol has no {sorted(unknown)}; it has {', '.join(field.name for field in fields(Protocol))}."
-            )
-        _ = self.rules  # which says what of the changes cannot be
+            known = ", ".join(PROTOCOLS)
+            raise ValueError(f"no protocol named {self.protocol!r}; there are {known}.")
+        names = [field.name for field in fields(Protocol)]
+        if unknown := sorted(set(self.changes or {}) - set(names)):
+            raise ValueError(f"a protocol has no {', '.join(unknown)}; it has {', '.join(names)}.")
+        _ = self.rules  # raises an error for values that the protocol cannot take
         object.__setattr__(self, "name", self.name or self.model)
 
-    @property
-    def key(self) -> str:
-        """All of it as text, the same for the same cell."""
-        return json.dumps(asdict(self), sort_keys=True)
+    @classmethod
+    def from_job(cls, job: Job) -> Cell:
+        """Return the cell of a job in a store, which an earlier version may have written."""
+        return cls(**{k: v for k, v in upgraded(job).items() if k not in ("schema", "try")})
 
     @property
     def rules(self) -> Protocol:
         """The protocol with its changes."""
         return PROTOCOLS[self.protocol].with_changes(**(self.changes or {}))
 
+    @property
+    def graph(self) -> Data:
+        """The dataset, with the masks of the cell's split."""
+        return load_graph(self.data, self.normalize_features, self.split)
+
     def build(self) -> Module:
-        """The untrained network, initialised under the seed."""
-        graph = load_graph(self.data, self.normalize_features)
+        """Return the untrained network, initialised under the cell's seed."""
+        graph, options = self.graph, self.options or {}
         torch.manual_seed(self.seed)
-        sizes, options = (
-            (graph.num_features, self.width, graph.num_classes, self.depth),
-            self.options or {},
-        )
+        sizes = graph.num_features, self.width, graph.num_classes, self.depth
         try:
             return MODELS[self.model](*sizes, dropout=self.dropout, entropy=self.entropy, **options)
         except TypeError as error:  # an option that the model does not have
-            raise ValueError(
-                f"{self.model} cannot be made with {options or self.entropy}: {error}."
-            ) from error
+            given = options or self.entropy
+            raise ValueError(f"{self.model} cannot be made with {given}: {error}.") from error
 
-    def train(
-        self,
-        checkpoint: Path | None = None,
-        checkpoint_every: int = 50,
-        progress: bool = False,
-        on_epoch: Callable[[int, Epoch], None] | None = None,
-        peers: Alone | None = None,
-    ) -> Result:
-        """Build it and train it; with ``checkpoint``, go on from there; with ``peers``, on this process' part of the graph."""
-        return train(
-            self.build(),
-            load_graph(self.data, self.normalize_features),
-            self.rules,
-            seed=self.seed,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            progress=progress,
-            on_epoch=on_epoch,
-            peers=peers,
-            about=self.key,
-        )
+    def train(self, checkpoint: Path | None = None, **options: Any) -> Result:
+        """Build the network and train it, or continue from ``checkpoint`` if that file exists.
+
+        Args:
+            checkpoint: a file that this or an earlier version of eamp wrote for the same cell.
+            options: further arguments of :func:`eamp.training.train`.
+        """
+        options |= {"seed": self.seed, "about": self.key, "same_run": same_cell}
+        return train(self.build(), self.graph, self.rules, checkpoint=checkpoint, **options)
 
 
 @lru_cache(maxsize=4)
-def load_graph(name: str, normalize_features: bool = False) -> Data:
-    """A dataset, its features divided by their sum for every node if asked to."""
-    graph = load(name)
+def load_graph(name: str, normalize_features: bool = False, split: int = 0) -> Data:
+    """Return a dataset with the masks of one of its splits.
+
+    Args:
+        name: name of a dataset, as for :func:`eamp.data.load`.
+        normalize_features: divide the features of every node by their sum.
+        split: which split, counted from 0; data without masks have one, drawn at random.
+    """
+    graph = load(name, split=split or None)
     return NormalizeFeatures()(graph) if normalize_features else graph

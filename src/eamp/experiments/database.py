@@ -1,15 +1,14 @@
-"""Optuna's database, made safe for several workers.
+"""Optuna's storage, made safe for several workers.
 
-On SQLite Optuna can hand one trial to two workers: its ``SELECT ... FOR UPDATE`` does nothing there, and SQLite starts a transaction as
-a reader. Here every transaction starts as a writer, so that they come one after the other.
-
-On PostgreSQL Optuna writes heartbeats, and compares them, in the time of wherever a connection thinks it is: in spring, when clocks are
-put forward, every worker would seem an hour silent, and so would those of a machine in another time zone. Here all use one clock.
-
-On both, those who make the tables of a new database at once would trip over each other. Here they wait.
+- On SQLite, Optuna can give one trial to two workers: its ``SELECT ... FOR UPDATE`` does nothing
+  there, and SQLite starts a transaction as a reader. Here every transaction starts as a writer, so
+  that transactions run one after the other.
+- On PostgreSQL, Optuna writes and compares heartbeats in the time zone of each connection. Workers
+  in other time zones, and all workers when summer time begins, would seem to have been silent for
+  an hour. Here every connection uses UTC.
+- On both, processes that create the tables of a new database at the same moment would fail. Here
+  they take a lock.
 """
-
-from __future__ import annotations
 
 import re
 import warnings
@@ -25,105 +24,94 @@ from optuna.storages import RDBStorage
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
-HEARTBEAT, GRACE = (
-    15,
-    120,
-)  # seconds between two heartbeats, and after which a silent worker counts as lost
-PATIENCE = 120  # seconds to wait for other writers of a SQLite file
-TABLES = 0x65616D70  # the name of a lock in PostgreSQL is a number; any will do that is ours alone
+HEARTBEAT = 15  # seconds between two heartbeats of a worker
+GRACE_PERIOD = 120  # seconds without a heartbeat after which a worker counts as lost
+LOCK_TIMEOUT = 120  # seconds to wait for other writers of a SQLite file
+ADVISORY_LOCK = 0x65616D70  # PostgreSQL's locks are named by numbers; this one is "eamp" in ASCII
 
-warnings.filterwarnings(
-    "ignore", category=ExperimentalWarning
-)  # what Optuna calls heartbeats and artifacts
+warnings.filterwarnings("ignore", category=ExperimentalWarning)  # of heartbeats and artifacts
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 class StoreError(ValueError):
-    """A store that cannot be opened, or is not what it was taken for."""
+    """A store that cannot be opened, or holds something else than expected."""
 
 
 def sqlite_file(url: str) -> Path | None:
-    """The file of a SQLite database; ``None`` for any other."""
+    """Return the file of a SQLite database, or ``None`` for any other database."""
     return Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:") else None
 
 
 def open_storage(url: str) -> RDBStorage:
-    """Optuna's storage at ``url``, with what its kind of database needs for several workers."""
+    """Open Optuna's storage at ``url`` for use by several workers, or raise a StoreError."""
     file, shown = sqlite_file(url), without_password(url)
-    url = with_driver(url)
+    # The driver of eamp[postgresql]; SQLAlchemy's own choice depends on its version.
+    url = re.sub("^postgres(ql)?://", "postgresql+psycopg://", url)
     options: dict[str, Any] = (
-        {"pool_pre_ping": True} if file is None else {"connect_args": {"timeout": PATIENCE}}
+        {"pool_pre_ping": True} if file is None else {"connect_args": {"timeout": LOCK_TIMEOUT}}
     )
     try:
-        with tables_to_itself(url):
-            storage = RDBStorage(url, options, heartbeat_interval=HEARTBEAT, grace_period=GRACE)
+        with table_creation_lock(url):
+            storage = RDBStorage(
+                url, options, heartbeat_interval=HEARTBEAT, grace_period=GRACE_PERIOD
+            )
     except (SQLAlchemyError, ImportError, OSError) as error:
         driverless = isinstance(error, ImportError) and url.startswith("postgresql+psycopg:")
         advice = '; install it with `pip install "eamp[postgresql]"`' if driverless else ""
-        raise StoreError(
-            f"the store at {shown} cannot be opened: {str(error.__cause__ or error).rstrip()}{advice}"
-        ) from error
+        reason = str(error.__cause__ or error).rstrip()
+        raise StoreError(f"the store at {shown} cannot be opened: {reason}{advice}") from error
     if file is not None:
-        one_writer_at_a_time(storage.engine)
+        begin_as_writer(storage.engine)
     elif storage.engine.dialect.name == "postgresql":
-        one_clock(storage.engine)
-    storage.engine.dispose()  # connections from before these rules
+        use_utc(storage.engine)
+    storage.engine.dispose()  # closes connections that were opened before these rules
     return storage
 
 
 @contextmanager
-def tables_to_itself(url: str) -> Iterator[None]:
-    """Let nobody else make the tables meanwhile."""
+def table_creation_lock(url: str) -> Iterator[None]:
+    """Keep other processes from creating the tables of this database at the same time."""
     if (file := sqlite_file(url)) is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{file}.lock"):
             yield
     elif url.startswith("postgresql"):
         with create_engine(url, poolclass=NullPool).begin() as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:name)"), {"name": TABLES})
+            connection.execute(text("SELECT pg_advisory_xact_lock(:name)"), {"name": ADVISORY_LOCK})
             yield
     else:
         yield
 
 
-def one_writer_at_a_time(engine: Engine) -> None:
-    """Begin every transaction as a writer."""
+def begin_as_writer(engine: Engine) -> None:
+    """Begin every transaction on a SQLite database as a writer."""
 
     @event.listens_for(engine, "connect")
     def leave_transactions_to_us(connection: Any, record: Any) -> None:
         connection.isolation_level = None
 
     @event.listens_for(engine, "begin")
-    def begin_as_a_writer(connection: Connection) -> None:
+    def begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def one_clock(engine: Engine) -> None:
-    """Let every connection tell the time of the same place."""
+def use_utc(engine: Engine) -> None:
+    """Set the time zone of every connection to UTC."""
 
     @event.listens_for(engine, "connect")
-    def use_universal_time(connection: Any, record: Any) -> None:
+    def set_time_zone(connection: Any, record: Any) -> None:
         with closing(connection.cursor()) as cursor:
             cursor.execute("SET TIME ZONE 'UTC'")
         connection.commit()
 
 
-# --- Addresses --------------------------------------------------------------------------------------------------------
-
-
-def with_driver(url: str) -> str:
-    """The address with the driver that ``eamp[postgresql]`` installs, where none is named; SQLAlchemy's choice depends on its version."""
-    return re.sub("^postgres(ql)?://", "postgresql+psycopg://", url)
-
-
 def without_password(url: str) -> str:
-    """The address as it may be shown; an error for one of which it is not clear what in it is secret."""
+    """Return the address with its password hidden, or raise a StoreError for a malformed one."""
     try:
         address = make_url(url)
-    except (SQLAlchemyError, ValueError):  # whose words may hold a part of it
-        raise StoreError(
-            "the address of a store must be one like postgresql://user@host/database or sqlite:///file."
-        ) from None
+    except (SQLAlchemyError, ValueError):  # the error's text may hold the password
+        example = "postgresql://user@host/database or sqlite:///file"
+        raise StoreError(f"the address of a store must be one like {example}.") from None
     if "@" in (address.host or ""):
         raise StoreError(
             "in the address of a store an @ that belongs to the password must be written as %40."

@@ -1,9 +1,6 @@
-"""Recipes: experiments as data. What is a list is gone through, what is left out of a run is taken from the top."""
-
-from __future__ import annotations
+"""Recipes: YAML files that describe experiments as lists of cells."""
 
 import re
-from dataclasses import fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,24 +8,17 @@ from typing import Any
 import yaml
 
 from eamp.experiments.cell import Cell
+from eamp.experiments.schema import DEFAULTS, KINDS, LISTED
 
-LISTED = (
-    "seed",
-    "data",
-    "depth",
-)  # may be lists; the first changes slowest, so that every network is there once before a second seed
-FIELDS = tuple(field.name for field in fields(Cell))
-KINDS: dict[str, tuple[Any, str]] = {
-    **dict.fromkeys(("model", "name", "protocol"), (str, "text")),
-    "data": (str, "text, or a list of it"),
-    **dict.fromkeys(("depth", "seed"), (int, "a whole number, or a list of them")),
-    "width": (int, "a whole number"),
-    "dropout": ((int, float), "a number"),
-    **dict.fromkeys(
-        ("entropy", "options", "changes"),
-        ((dict, type(None)), "a mapping, as in {weight: 3, temperature: 1}"),
-    ),
-    "normalize_features": (bool, "true or false"),
+COUNTED = {"seeds": "seed", "splits": "split"}  # `seeds: 3` is short for `seed: [0, 1, 2]`
+
+# The Python types that a field of a given type accepts, and how an error names them.
+ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a string"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+    dict[str, Any] | None: ((dict, type(None)), "a mapping, as in {weight: 3, temperature: 1}"),
 }
 
 
@@ -37,11 +27,13 @@ class RecipeError(ValueError):
 
 
 def load_recipe(path: Path) -> tuple[str, list[Cell]]:
-    """The recipe's name and its cells, in the order they will be taken.
+    """Return the name of a recipe and its cells, in the order in which they are trained.
 
-    A recipe is a YAML mapping with ``runs``, a list of mappings whose keys are those of a
-    :class:`~eamp.experiments.cell.Cell`; the keys beside ``runs`` hold for all of them. ``data``, ``depth`` and ``seed`` may be
-    lists, and ``seeds: 3`` is short for ``seed: [0, 1, 2]``::
+    A recipe is a YAML mapping with a list of ``runs``. The keys of a run are the fields of a
+    :class:`~eamp.experiments.cell.Cell`; keys beside ``runs`` are defaults for all runs. ``data``,
+    ``depth``, ``seed`` and ``split`` may be lists; a run has a cell for every combination of their
+    values. ``seeds: 3`` is short for ``seed: [0, 1, 2]``, and ``splits: 10`` for the first ten
+    splits of the data::
 
         name: quick look
         protocol: standard
@@ -56,80 +48,79 @@ def load_recipe(path: Path) -> tuple[str, list[Cell]]:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader)  # a SafeLoader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise RecipeError(f"{path} cannot be read as YAML: {error}") from error
-    if (
-        not isinstance(content, dict)
-        or not isinstance(content.get("runs"), list)
-        or not content["runs"]
-    ):
+    runs = content.get("runs") if isinstance(content, dict) else None
+    if not isinstance(runs, list) or not runs:
         raise RecipeError(
             f"{path} must be a mapping with a list of `runs`, as in `runs: [{{model: gcn}}]`."
         )
     common = {key: value for key, value in content.items() if key not in ("runs", "name")}
-    name = str(content.get("name", path.stem))
-    return name, cells_of(common, content["runs"], source=str(path))
+    return str(content.get("name", path.stem)), cells_of(common, runs, source=str(path))
 
 
 def cells_of(
     common: dict[str, Any], runs: list[dict[str, Any]], source: str = "the recipe"
 ) -> list[Cell]:
-    """Every combination of every run; equal ones once."""
-    cells: dict[str, Cell] = {}
+    """Return the cells of all runs, sorted by seed and split, without exact duplicates.
+
+    Cells that differ in name alone are all kept: a sweep trains one and shows a row for each.
+    """
+    cells: dict[tuple[str, str], Cell] = {}
     for number, run in enumerate(runs, start=1):
         place = f"run {number} of {source}"
         if not isinstance(run, dict):
             raise RecipeError(f"{place} must be a mapping, as in {{model: gcn}}, but is {run!r}.")
+        # A run's own `seed` replaces a common `seeds`, and the other way round.
+        replaced = {name for pair in COUNTED.items() if run.keys() & set(pair) for name in pair}
+        inherited = {key: value for key, value in common.items() if key not in replaced}
         try:
-            # Seeds go by two names; what a run says in either is what counts for it.
-            overruled = {"seed", "seeds"} if {"seed", "seeds"} & run.keys() else set()
-            inherited = {key: value for key, value in common.items() if key not in overruled}
-            cells |= {cell.key: cell for cell in expand({**inherited, **run})}
+            cells |= {(cell.key, cell.name): cell for cell in expand({**inherited, **run})}
         except (TypeError, ValueError) as error:
             raise RecipeError(f"{place}: {error}") from error
-    return sorted(cells.values(), key=lambda cell: cell.seed)
+    return sorted(cells.values(), key=lambda cell: (cell.seed, cell.split))
 
 
 def expand(settings: dict[str, Any]) -> list[Cell]:
-    """The cells of one run."""
-    settings = dict(settings)
-    if "seeds" in settings and "seed" in settings:
-        raise ValueError("`seeds` says how many, `seed` which: one of them.")
-    if "seeds" in settings:
-        if not isinstance(number := settings.pop("seeds"), int) or number < 1:
+    """Return the cells of one run, one for every combination of the values in its lists."""
+    settings = {**settings}
+    for count, one in COUNTED.items():
+        if count not in settings:
+            continue
+        if one in settings:
+            raise ValueError(f"`{count}` says how many and `{one}` says which; give one of them.")
+        if type(number := settings.pop(count)) is not int or number < 1:
             raise ValueError(
-                f"`seeds` is how many there are, a number from 1 on, but is {number!r}; `seed` takes a list."
+                f"`{count}` must be a whole number of at least 1, but is {number!r}; "
+                f"for a list of them write `{one}: [0, 1, 2]`."
             )
-        settings["seed"] = list(range(number))
-    if unknown := sorted(set(settings) - set(FIELDS)):
+        settings[one] = list(range(number))
+    if unknown := sorted(set(settings) - set(KINDS)):
         raise ValueError(
-            f"nothing reads {', '.join(unknown)}; known are {', '.join([*FIELDS, 'seeds'])}."
+            f"there is no setting {', '.join(unknown)}; there are {', '.join([*KINDS, *COUNTED])}."
         )
-    if missing := [key for key in ("model", "data", "depth") if key not in settings]:
+    if missing := [name for name in KINDS if name not in DEFAULTS and name not in settings]:
         raise ValueError(f"{', '.join(missing)} must be given.")
-    choices = [
-        value if isinstance(value := settings.get(key, 0), list) else [value] for key in LISTED
-    ]
-    if empty := [key for key, values in zip(LISTED, choices, strict=True) if not values]:
+    lists = {name: settings[name] for name in LISTED if isinstance(settings.get(name), list)}
+    if empty := [name for name, values in lists.items() if not values]:
         raise ValueError(f"{', '.join(empty)} is an empty list.")
     combinations = [
-        {**settings, **dict(zip(LISTED, combination, strict=True))}
-        for combination in product(*choices)
+        {**settings, **dict(zip(lists, values, strict=True))} for values in product(*lists.values())
     ]
-    for name, value in (
-        (name, value) for combination in combinations for name, value in combination.items()
-    ):
-        check_kind(name, value)
+    for combination in combinations:
+        for name, value in combination.items():
+            check_type(name, value)
     return [Cell(**combination) for combination in combinations]
 
 
-def check_kind(name: str, value: Any) -> None:
-    """Whether a value is of its field's kind, so that a slip is found here and not by every worker."""
-    kind, expected = KINDS[name]
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"`{name}` must be {expected}, but is {value!r}.")
+def check_type(name: str, value: Any) -> None:
+    """Raise an error for a value of the wrong type here, before every worker meets it."""
+    accepted, expected = ACCEPTED[KINDS[name]]
+    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
+        listed = ", or a list of them" if name in LISTED else ""
+        raise ValueError(f"`{name}` must be {expected}{listed}, but is {value!r}.")
 
 
 class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml comes without types
-    """YAML, but 1e-3 is a number, as everywhere else."""
+    """A YAML loader that reads 1e-3 as a number, as YAML 1.2 does; PyYAML wants 1.0e-3."""
 
 
 Loader.add_implicit_resolver(

@@ -1,6 +1,4 @@
-"""One cell, trained over several seeds: ``eamp train``."""
-
-from __future__ import annotations
+"""Training one cell with several seeds: ``eamp train``."""
 
 import json
 import statistics
@@ -13,48 +11,54 @@ from eamp.scale.process_group import Alone
 from eamp.training import Result
 
 
-def repeated(
+def train_seeds(
     cell: Cell,
     seeds: int = 1,
     output: Path | None = None,
     progress: bool = False,
     peers: Alone | None = None,
 ) -> list[Result]:
-    """Train with seeds ``cell.seed``, ``cell.seed + 1``, ...; with ``output``, interrupted runs go on, finished ones are not repeated.
+    """Train a cell with the seeds ``cell.seed``, ``cell.seed + 1``, ...
 
-    With ``peers``, the graph is spread over processes that all call this; the one that leads writes to its ``output``.
+    Args:
+        cell: the network and its data; its ``seed`` is the first.
+        seeds: number of seeds.
+        output: a folder for results, and for checkpoints from which interrupted runs continue.
+        progress: show a progress bar.
+        peers: the processes among which the graph is spread; all of them call this function, and
+            the leading one writes to ``output``.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, but is {seeds}.")
     peers, results = peers or Alone(), []
     for seed in range(cell.seed, cell.seed + seeds):
-        checkpoint = None if output is None else output / f"seed_{seed}.safetensors"
+        name = f"split_{cell.split}_seed_{seed}" if cell.split else f"seed_{seed}"
+        checkpoint = None if output is None else output / f"{name}.safetensors"
         results.append(replace(cell, seed=seed).train(checkpoint, progress=progress, peers=peers))
         if output is not None and peers.leads:
-            output.mkdir(parents=True, exist_ok=True)  # a short run has not saved anything yet
-            (output / f"seed_{seed}.json").write_text(
-                json.dumps(asdict(results[-1])), encoding="utf-8"
-            )
+            (output / f"{name}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
     return results
 
 
 def summary(results: Sequence[Result], cell: Cell) -> str:
-    """Accuracies in words, each under the name of what it is."""
-    number = len(results)
-    seeds = f"{number} seed{'s' if number > 1 else ''}"
-    rule = {"val_loss": "lowest validation loss", "val_accuracy": "highest validation accuracy"}[
-        cell.rules.select
-    ]
+    """Return the accuracies in words, with the protocol and the rule that selects the epoch."""
+    runs = f"{len(results)} seed{'s' if len(results) > 1 else ''}"
+    if cell.graph.num_splits > 1:
+        runs += f", split {cell.split} of 0 … {cell.graph.num_splits - 1}"
+    rule = {"val_loss": "lowest validation loss", "val_accuracy": "highest validation accuracy"}
     protocol = f"{cell.protocol} with {json.dumps(cell.changes)}" if cell.changes else cell.protocol
-    lines = [
-        f"test accuracy at the epoch of {rule}: {mean_and_deviation([r.test_accuracy for r in results])} ({seeds}, protocol {protocol})",
-        f"highest validation accuracy over the epochs, the paper's number: {mean_and_deviation([r.best_val_accuracy for r in results])}",
-        f"epochs: {', '.join(f'{r.epoch} of {len(r.history)}' for r in results)}",
-    ]
-    return "\n".join(lines)
+    test = mean_and_deviation([result.test_accuracy for result in results])
+    best = mean_and_deviation([result.best_val_accuracy for result in results])
+    epochs = ", ".join(f"{result.epoch} of {len(result.history)}" for result in results)
+    return (
+        f"test accuracy at the epoch of {rule[cell.rules.select]}: {test} "
+        f"({runs}, protocol {protocol})\n"
+        f"highest validation accuracy over the epochs, the paper's number: {best}\n"
+        f"epochs: {epochs}"
+    )
 
 
 def mean_and_deviation(values: Sequence[float]) -> str:
-    """In percent, with the sample's standard deviation where there are several."""
+    """Return the mean in percent, with the sample standard deviation of several values."""
     deviation = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{100 * statistics.mean(values):.2f}{deviation}"

@@ -1,13 +1,19 @@
-"""The run store: a queue and a database of jobs on Optuna, in which every job is done by one worker, once.
+"""The run store: a queue and a database of jobs on Optuna, in which each job is done once.
 
-A job is what a worker has to know, as JSON: the cell of a sweep, or a try of a search. Every attempt at it is a trial, which keeps the
-job in its user attribute ``cell``. Optuna's own queue makes up a new trial when it is empty, so jobs are claimed here.
+A job is a JSON object with everything that a worker needs: the cell of a sweep, or a try of a
+search. Each attempt at a job is an Optuna trial, which keeps the job in its user attribute
+``cell``. Optuna's own queue invents a new trial when it is empty, so jobs are claimed here.
 
-Who is alive? On SQLite every worker is on this machine, and holds a file lock for as long as its process lives: a running trial
-whose lock is free has lost its worker, whatever became of it. In a database that many machines share a worker's heartbeat tells.
+A job is *settled* when nothing is left to do for it: it has finished, it was pruned, or it has
+failed for a reason that another attempt would meet again.
 
-What if two processes queue the same job, or the same attempt? The first of the trials counts, by its number, whatever becomes of it;
-the others never run. So no step needs another one to follow it, and a process may be killed between any two.
+Lost workers: on SQLite all workers run on one machine, and each holds a file lock for as long as
+its process lives, so a running trial whose lock is free has lost its worker. In a database that
+many machines share, workers are known by their heartbeats.
+
+Two processes may queue the same job or the same attempt. The trial with the lowest number counts,
+and the others never run. So no write depends on a later one, and a process may be killed between
+any two.
 """
 
 from __future__ import annotations
@@ -16,11 +22,11 @@ import hashlib
 import json
 import os
 import socket
+import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import optuna
@@ -31,14 +37,14 @@ from optuna.storages import fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState
 
 from eamp.experiments.database import StoreError, open_storage, sqlite_file, without_password
+from eamp.experiments.schema import Job, job_key
 
-Job = dict[str, Any]
-MAX_ATTEMPTS = 20  # a job that has lost this many workers is likely what kills them
+MAX_ATTEMPTS = 20  # a job that has lost this many workers is likely the cause
 
 
 @dataclass
 class Claim:
-    """A job that is this worker's to do. Leaving the ``with`` block without a result gives it back."""
+    """A job that this worker does. Leaving the ``with`` block without a result gives it back."""
 
     store: Store
     trial_id: int
@@ -48,12 +54,7 @@ class Claim:
     def __enter__(self) -> Claim:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.lock is not None:
             self.lock.release()
         elif kind is not None:
@@ -61,34 +62,35 @@ class Claim:
                 self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
 
     def beat(self) -> None:
-        """Tell other machines that this worker lives."""
+        """Write a heartbeat, by which other machines know that this worker is alive."""
         if self.lock is None:
             self.store.storage.record_heartbeat(self.trial_id)
 
     def report(self, value: float, step: int) -> None:
-        """A point of the curve that the dashboard draws."""
+        """Add a point to the curve that the dashboard draws."""
         self.store.storage.set_trial_intermediate_value(self.trial_id, step, value)
 
-    def attach(self, file: Path) -> None:
-        """Keep a file with the trial."""
-        upload_artifact(
-            artifact_store=self.store.artifacts,
-            file_path=str(file),
-            study_or_trial=self.store.storage.get_trial(self.trial_id),
-            storage=self.store.storage,
-        )
+    def attach(self, name: str, content: object) -> None:
+        """Keep a JSON file with the trial."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / name
+            file.write_text(json.dumps(content), encoding="utf-8")
+            upload_artifact(
+                artifact_store=self.store.artifacts,
+                file_path=str(file),
+                study_or_trial=self.store.storage.get_trial(self.trial_id),
+                storage=self.store.storage,
+            )
 
     def finish(self, value: float | None, findings: dict[str, Any]) -> None:
-        """Keep the findings, and the job is done; without a value it was not worth going on with."""
+        """Save the findings and mark the job as finished, or as pruned if there is no value."""
         for name, finding in findings.items():
             self.store.storage.set_trial_user_attr(self.trial_id, name, finding)
-        if value is None:
-            self.store.storage.set_trial_state_values(self.trial_id, TrialState.PRUNED)
-        else:
-            self.store.storage.set_trial_state_values(self.trial_id, TrialState.COMPLETE, [value])
+        end = (TrialState.PRUNED, None) if value is None else (TrialState.COMPLETE, [value])
+        self.store.storage.set_trial_state_values(self.trial_id, *end)
 
     def fail(self, reason: str) -> None:
-        """The job itself is at fault: it is not tried again unless asked for."""
+        """Mark the job itself as at fault; it is tried again only with ``retry_failed``."""
         self.store.storage.set_trial_user_attr(self.trial_id, "error", reason)
         self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
 
@@ -97,9 +99,9 @@ class Store:
     """The jobs of one study in one database.
 
     Args:
-        folder: for artifacts, checkpoints and, unless ``url`` says otherwise, the database.
+        folder: where artifacts, checkpoints and, without ``url``, the database are kept.
         study: the name of the study.
-        url: of a database that many machines share, as in ``postgresql://user@host/runs``.
+        url: a database that many machines share, as in ``postgresql://user@host/runs``.
     """
 
     def __init__(self, folder: Path, study: str, url: str | None = None) -> None:
@@ -115,7 +117,7 @@ class Store:
 
     @classmethod
     def existing(cls, folder: Path, study: str | None = None, url: str | None = None) -> Store:
-        """The store of a study that is there already; its name may be left out where it is the only one."""
+        """Open the store of a study that exists; a name is needed only if there are several."""
         url = url or address(folder)
         if (file := sqlite_file(url)) is not None and not file.exists():
             raise StoreError(f"there is no store at {file}; `eamp sweep` and `eamp tune` make one.")
@@ -124,95 +126,75 @@ class Store:
             study = names[0]
         if study not in names:
             there = f"there are {', '.join(map(repr, names))}" if names else "there is none"
-            asked = (
-                "one of several studies must be named"
-                if study is None and names
-                else f"no study {study or ''}".rstrip()
-            )
+            asked = f"no study {study or ''}".rstrip()
+            if study is None and names:
+                asked = "one of several studies must be named"
             raise StoreError(f"{asked} in {without_password(url)}: {there}.")
         return cls(folder, study, url)
 
     @property
     def local(self) -> bool:
-        """Whether every worker is on this machine."""
+        """Whether all workers are on this machine."""
         return sqlite_file(self.url) is not None
 
-    # --- What there is ------------------------------------------------------------------------------------------------
-
     def trials(self, *states: TrialState) -> list[FrozenTrial]:
-        """The trials of jobs, in those states or in any, by number."""
+        """Return the trials of jobs that are in one of the states, or all of them, by number."""
         found = self.study.get_trials(deepcopy=False, states=states or None)
         return [trial for trial in found if "cell" in trial.user_attrs]
 
     def latest(self) -> dict[str, FrozenTrial]:
-        """Of every job the trial that counts."""
+        """Return the trial that counts of every job, by the job's key."""
         return counting(self.trials())
 
     def unsettled(self) -> bool:
-        """Whether anything is left to do, or may come back because its worker is lost."""
+        """Return whether a job waits, runs, or may come back because its worker is lost."""
         return not all(map(settled, self.latest().values()))
 
     def checkpoint(self, key: str) -> Path:
-        """Where a network keeps what it has reached. Another study's is another file: each clears up after itself."""
+        """Return the checkpoint file of a job in this study."""
         digest = hashlib.sha256(f"{self.study.study_name}\n{key}".encode()).hexdigest()
         return self.folder / "checkpoints" / f"{digest[:32]}.safetensors"
 
-    # --- Adding, taking, and taking back ------------------------------------------------------------------------------
-
     def enqueue(self, jobs: Iterable[Job], retry_failed: bool = False) -> None:
-        """Put into the queue what has never been there; with ``retry_failed``, what failed for a reason of its own, too."""
+        """Queue the jobs that were never queued and, with ``retry_failed``, those that failed."""
         counted = self.latest()
-        for job in jobs:
-            trial = counted.get(job_key(job))
+        for key, job in {job_key(job): job for job in jobs}.items():
+            trial = counted.get(key)
             if trial is None:
                 self.add(job)
             elif retry_failed and failure(trial) is not None:
                 self.add(job, after=trial)
 
     def add(self, job: Job, after: FrozenTrial | None = None) -> None:
-        """A waiting trial; ``after`` one that failed it tries the same parameters."""
-        attempt = after.user_attrs["attempt"] + 1 if after else 1
-        system_attrs = {"fixed_params": after.params} if after and after.params else None
+        """Add a waiting trial; it repeats the parameters of the failed trial ``after``."""
+        attrs = {"cell": job, "attempt": after.user_attrs["attempt"] + 1 if after else 1}
+        fixed = {"fixed_params": after.params} if after and after.params else None
         self.study.add_trial(
-            optuna.create_trial(
-                state=TrialState.WAITING,
-                user_attrs={"cell": job, "attempt": attempt},
-                system_attrs=system_attrs,
-            )
+            optuna.create_trial(state=TrialState.WAITING, user_attrs=attrs, system_attrs=fixed)
         )
 
     def claim(self) -> Claim | None:
-        """The first waiting job, now running and this process's; ``None`` where nothing waits."""
+        """Start the first waiting job in this process; return ``None`` if no job waits."""
         for trial in self.latest().values():
             if trial.state != TrialState.WAITING:
                 continue
             lock = self.lock_of(trial)
-            if lock is not None and not taken(lock):
+            if lock is not None and not acquired(lock):
                 continue
             if lock is None:
-                self.storage.record_heartbeat(
-                    trial._trial_id
-                )  # before it runs: a worker killed in between would never be missed
-            if self.start(trial):
-                return Claim(self, trial._trial_id, trial.user_attrs["cell"], lock)
+                # First, because a worker that is killed before its first heartbeat is never missed.
+                self.storage.record_heartbeat(trial._trial_id)
+            with suppress(UpdateFinishedTrialError):  # another worker has taken and finished it
+                if self.storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
+                    worker = f"{socket.gethostname()}:{os.getpid()}"
+                    self.storage.set_trial_user_attr(trial._trial_id, "worker", worker)
+                    return Claim(self, trial._trial_id, trial.user_attrs["cell"], lock)
             if lock is not None:
                 lock.release()
         return None
 
-    def start(self, trial: FrozenTrial) -> bool:
-        """From waiting to running; false where another worker was faster."""
-        try:
-            if not self.storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
-                return False
-            self.storage.set_trial_user_attr(
-                trial._trial_id, "worker", f"{socket.gethostname()}:{os.getpid()}"
-            )
-        except UpdateFinishedTrialError:
-            return False
-        return True
-
     def recover(self) -> bool:
-        """Queue the jobs of lost workers again, and put duplicates away; the value is whether there was anything to queue."""
+        """Queue the jobs of lost workers again, fail duplicates; return whether a job was lost."""
         self.fail_lost()
         trials = self.trials()
         counted = counting(trials).values()
@@ -226,23 +208,23 @@ class Store:
         return bool(lost)
 
     def fail_lost(self) -> None:
-        """Mark running trials that have lost their worker."""
+        """Mark running trials that have lost their worker as failed."""
         if not self.local:
             fail_stale_trials(self.study)
             return
         for trial in self.trials(TrialState.RUNNING):
             lock = self.lock_of(trial)
-            if lock is not None and taken(lock):
+            if lock is not None and acquired(lock):
                 self.fail_if_unfinished(trial)  # it may have finished since it was read
                 lock.release()
 
     def fail_if_unfinished(self, trial: FrozenTrial) -> None:
-        """Mark a trial as failed, for no reason of its job's own."""
+        """Mark a trial as failed without a reason, unless it has finished."""
         with suppress(UpdateFinishedTrialError):
             self.storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
 
     def lock_of(self, trial: FrozenTrial) -> FileLock | None:
-        """The file that its worker holds, beside the database, wherever the worker keeps its checkpoints."""
+        """Return the file lock of a trial's worker, which lies beside the database."""
         if not self.local or (file := sqlite_file(self.url)) is None:
             return None
         folder = file.with_name(f"{file.name}.locks")
@@ -251,17 +233,12 @@ class Store:
 
 
 def address(folder: Path) -> str:
-    """Of the database in a folder."""
+    """Return the address of the database in a folder."""
     return f"sqlite:///{folder / 'runs.db'}"
 
 
-def job_key(job: Job) -> str:
-    """All of it as text, the same for the same job."""
-    return json.dumps(job, sort_keys=True)
-
-
 def counting(trials: Iterable[FrozenTrial]) -> dict[str, FrozenTrial]:
-    """Of every job the trial that counts: of its last attempt, and of several of those the first."""
+    """Return the trial that counts of every job: the first trial of its last attempt."""
     counted: dict[str, FrozenTrial] = {}
     for trial in trials:
         key = job_key(trial.user_attrs["cell"])
@@ -271,12 +248,12 @@ def counting(trials: Iterable[FrozenTrial]) -> dict[str, FrozenTrial]:
 
 
 def settled(trial: FrozenTrial) -> bool:
-    """Whether nothing is left to do for the job of a trial that counts."""
+    """Return whether the job is settled, given its trial that counts."""
     return trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or failure(trial) is not None
 
 
 def failure(trial: FrozenTrial) -> str | None:
-    """Why a failed job is not tried again; ``None`` where it is."""
+    """Return why a job has failed for good, or ``None`` if it has not or may be tried again."""
     if trial.state != TrialState.FAIL:
         return None
     if trial.user_attrs["attempt"] >= MAX_ATTEMPTS:
@@ -284,8 +261,8 @@ def failure(trial: FrozenTrial) -> str | None:
     return trial.user_attrs.get("error")
 
 
-def taken(lock: FileLock) -> bool:
-    """Take a lock if it is free."""
+def acquired(lock: FileLock) -> bool:
+    """Acquire a lock if it is free, and return whether it was."""
     try:
         lock.acquire(blocking=False)
     except Timeout:

@@ -1,12 +1,10 @@
-"""A sweep: the cells of a recipe, trained by a crew of workers, and the table of what they found."""
-
-from __future__ import annotations
+"""A sweep: the cells of a recipe, trained by a pool of workers, and the table of their results."""
 
 import json
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,145 +14,121 @@ from optuna.trial import TrialState
 from rich.table import Table
 
 from eamp.experiments.cell import Cell, load_graph
+from eamp.experiments.schema import JSON_COLUMNS, job_key
 from eamp.experiments.several_seeds import mean_and_deviation
-from eamp.experiments.store import Claim, Store, failure, job_key
-from eamp.experiments.worker_pool import SweepError, count_settled, settle
-from eamp.training import PROTOCOLS, Epoch, Result, selected
-
-__all__ = ["SweepError", "failures", "layer_energies", "run_cell", "save", "summary", "sweep"]
+from eamp.experiments.store import Claim, Store, failure
+from eamp.experiments.worker_pool import count_settled, run_jobs
+from eamp.training import PROTOCOLS, Epoch, selected
 
 CHECKPOINT_EVERY = 10  # epochs
 REPORT_EVERY = 10
-JSON_COLUMNS = ("entropy", "options", "changes")
 
 
 def sweep(
-    cells: Sequence[Cell],
-    store: Store,
-    workers: int = 2,
-    threads: int | None = None,
-    retry_failed: bool = False,
-    progress: bool = True,
+    cells: Sequence[Cell], store: Store, workers: int = 2, retry_failed: bool = False
 ) -> pd.DataFrame:
-    """Train what of ``cells`` is not finished yet, and return the table of all that are; see :func:`~eamp.experiments.worker_pool.settle`."""
-    jobs = [asdict(cell) for cell in cells]
+    """Train the cells that the store does not hold yet, as :func:`~.worker_pool.run_jobs` does.
+
+    Returns:
+        A row for every finished cell. There is a column ``split`` only if a cell has another split
+        than 0, or its data have several.
+    """
+    jobs = [cell.job for cell in cells]
     if retry_failed or count_settled(store, jobs) < len(jobs):
-        for data, normalize_features in dict.fromkeys(
-            (cell.data, cell.normalize_features) for cell in cells
-        ):
-            load_graph(
-                data, normalize_features
-            )  # data that cannot be had are better found out here than by every worker
-    settle(store, jobs, workers, threads, retry_failed, progress)
-    found = finished(store)
-    for cell in cells:
-        if cell.key in found:
-            clear(
-                store.checkpoint(cell.key)
-            )  # left by a worker that was killed between its last two steps
-    return pd.DataFrame(
-        [{**asdict(cell), **found[cell.key]} for cell in cells if cell.key in found]
-    )
+        # A dataset that cannot be loaded ends the sweep here rather than in every worker.
+        for graph in {(cell.data, cell.normalize_features, cell.split) for cell in cells}:
+            load_graph(*graph)
+    run_jobs(store, jobs, workers, retry_failed)
+    results = finished(store)
+    done = [(cell, results[cell.key]) for cell in cells if cell.key in results]
+    for cell, _ in done:  # a worker may have been killed before it removed its checkpoint
+        remove_checkpoint(store.checkpoint(cell.key))
+    table = pd.DataFrame([{**asdict(cell), **result} for cell, result in done])
+    several = any(cell.split or "num_splits" in result for cell, result in done)
+    hidden = ["num_splits"] if several else ["num_splits", "split"]
+    return table.drop(columns=hidden, errors="ignore")
 
 
 def run_cell(claim: Claim) -> str:
-    """Train a claimed cell, going on from what an earlier worker reached."""
-    cell, start = Cell(**claim.job), time.perf_counter()
+    """Train a claimed cell, from the checkpoint of an earlier worker if there is one."""
+    cell, start = Cell.from_job(claim.job), time.perf_counter()
     checkpoint = claim.store.checkpoint(cell.key)
+    # Earlier versions named the file after the whole job.
+    former = claim.store.checkpoint(json.dumps(claim.job, sort_keys=True))
+    if former.exists():
+        former.replace(checkpoint)
 
     def on_epoch(epoch: int, row: Epoch) -> None:
         if (epoch + 1) % REPORT_EVERY == 0:
             claim.report(row.val_accuracy, epoch + 1)
 
-    result = cell.train(checkpoint, CHECKPOINT_EVERY, on_epoch=on_epoch)
-    attach_curves(claim, result)
-    claim.finish(
-        result.val_accuracy,
-        {
-            **readings(result),
-            "seconds": time.perf_counter() - start,
-            "threads": torch.get_num_threads(),
-        },
-    )
-    clear(checkpoint)
-    return f"{cell.data} {cell.name} depth {cell.depth} seed {cell.seed}: highest validation accuracy {result.best_val_accuracy:.3f}"
-
-
-def readings(result: Result) -> dict[str, Any]:
-    """A run read under both protocols: the paper's number, and test accuracy at the epoch of lowest validation loss."""
-    lowest = selected(result.history, PROTOCOLS["standard"])
-    return {
-        "best_val_accuracy": result.best_val_accuracy,
-        "test_accuracy": result.history[lowest].test_accuracy,
-        "val_loss": result.history[lowest].val_loss,
-        "epochs": len(result.history),
-        "energy": result.energy,
-        "final_energy": result.final_energy,
+    result = cell.train(checkpoint, checkpoint_every=CHECKPOINT_EVERY, on_epoch=on_epoch)
+    energies = {"energy": result.energy, "final_energy": result.final_energy}
+    epochs = [row._asdict() for row in result.history]
+    claim.attach("curves.json", {"epochs": epochs, "selected": result.epoch, **energies})
+    lowest = result.history[selected(result.history, PROTOCOLS["standard"])]
+    findings = {
+        "best_val_accuracy": result.best_val_accuracy,  # the paper's number
+        "test_accuracy": lowest.test_accuracy,  # at the epoch of lowest validation loss
+        "val_loss": lowest.val_loss,
+        "epochs": len(epochs),
+        "seconds": time.perf_counter() - start,
+        "threads": torch.get_num_threads(),
+        **energies,
+        **({"num_splits": cell.graph.num_splits} if cell.graph.num_splits > 1 else {}),
     }
+    claim.finish(result.val_accuracy, findings)
+    remove_checkpoint(checkpoint)
+    return f"{label(cell)}: highest validation accuracy {result.best_val_accuracy:.3f}"
 
 
-def attach_curves(claim: Claim, result: Result) -> None:
-    """Keep every epoch and the energy after every layer with the trial, as a JSON file."""
-    content = {
-        "epochs": [row._asdict() for row in result.history],
-        "selected": result.epoch,
-        "energy": result.energy,
-        "final_energy": result.final_energy,
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "curves.json"
-        file.write_text(json.dumps(content), encoding="utf-8")
-        claim.attach(file)
+def label(cell: Cell) -> str:
+    """Return the words that tell a cell from others in messages."""
+    split = f" split {cell.split}" if cell.split else ""
+    return f"{cell.data} {cell.name} depth {cell.depth} seed {cell.seed}{split}"
 
 
-def clear(checkpoint: Path) -> None:
-    """Remove a checkpoint, and what a killed worker had written of the next."""
+def remove_checkpoint(checkpoint: Path) -> None:
+    """Remove a checkpoint, and unfinished files that a killed worker wrote beside it."""
     for file in checkpoint.parent.glob(f"*{checkpoint.name}*"):
         file.unlink(missing_ok=True)
 
 
-# --- What was found ---------------------------------------------------------------------------------------------------
-
-
 def finished(store: Store) -> dict[str, dict[str, Any]]:
-    """What every finished cell found, by its key; without what the queue needed, and without Optuna's record of artifacts."""
+    """Return the findings of every finished cell, by the cell's key."""
     return {
         job_key(trial.user_attrs["cell"]): {
             name: value
             for name, value in trial.user_attrs.items()
-            if name not in ("cell", "attempt", "worker") and ":" not in name
+            if name not in ("cell", "attempt", "worker") and ":" not in name  # Optuna's artifacts
         }
         for trial in store.trials(TrialState.COMPLETE)
     }
 
 
 def failures(cells: Iterable[Cell], store: Store) -> list[tuple[Cell, str]]:
-    """Those of the cells that failed for a reason of their own, with it."""
+    """Return the cells that have failed for good, each with the reason."""
     latest = store.latest()
     reasons = ((cell, failure(latest[cell.key])) for cell in cells if cell.key in latest)
     return [(cell, reason) for cell, reason in reasons if reason is not None]
 
 
 def layer_energies(table: pd.DataFrame) -> pd.DataFrame:
-    """A row per layer of every network in a sweep's table: its energy after the last epoch, and at the selected one."""
-    columns = ["name", "data", "depth", "seed"]
+    """Return a row for every layer of every network, with its energy after the last epoch."""
+    columns = ["name", "data", "depth", "seed", *(["split"] if "split" in table else [])]
     rows = [
-        {
-            **{column: row[column] for column in columns},
-            "layer": layer,
-            "energy": last,
-            "selected_energy": selected,
-        }
+        [*(row[column] for column in columns), layer, last, chosen]
         for row in table.to_dict("records")
-        for layer, (last, selected) in enumerate(
+        for layer, (last, chosen) in enumerate(
             zip(row["final_energy"], row["energy"], strict=True), start=1
         )
     ]
+    # The selected energy is that at the selected epoch.
     return pd.DataFrame(rows, columns=[*columns, "layer", "energy", "selected_energy"])
 
 
 def save(table: pd.DataFrame, folder: Path) -> None:
-    """``cells.csv``, a row per network with its settings as JSON, and ``layer_energies.csv``."""
+    """Write ``cells.csv``, a row for every network, and ``layer_energies.csv``."""
     flat = table.drop(columns=["energy", "final_energy"], errors="ignore")
     for column in flat.columns.intersection(JSON_COLUMNS):
         flat[column] = flat[column].map(json.dumps)
@@ -162,23 +136,24 @@ def save(table: pd.DataFrame, folder: Path) -> None:
     layer_energies(table).to_csv(folder / "layer_energies.csv", index=False)
 
 
-def summary(table: pd.DataFrame) -> Table:
-    """Mean and sample deviation over the seeds, in percent, by data, network and depth."""
-    columns = (
-        "data",
-        "network",
-        "depth",
-        "seeds",
-        "highest validation accuracy",
-        "test accuracy at lowest validation loss",
-    )
-    shown = Table(*columns)
+def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
+    """Return mean and deviation over seeds and splits, or with ``by_split`` over seeds alone."""
+    by = ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
+    over = [column for column in ("seed", "split") if column in table and column not in by]
+    runs = " × ".join(f"{column}s" for column in over)
+    readings = {
+        "best_val_accuracy": "highest validation accuracy",
+        "test_accuracy": "test accuracy at lowest validation loss",
+    }
+    heads = ["network" if column == "name" else column for column in by]
+    caption = f"mean ± sample standard deviation over {runs}, in percent"
+    shown = Table(*heads, runs, *readings.values(), caption=caption)
     for column in shown.columns[2:]:
         column.justify = "right"
-    for (data, name, depth), rows in table.groupby(["data", "name", "depth"], sort=False):
-        accuracies = (
-            mean_and_deviation(rows[column].tolist())
-            for column in ("best_val_accuracy", "test_accuracy")
-        )
-        shown.add_row(data, name, str(depth), str(len(rows)), *accuracies)
+    for group, rows in table.groupby(by, sort=False):
+        counts = [rows[column].nunique() for column in over]
+        # In an unfinished sweep some combinations are missing.
+        number = " × ".join(map(str, counts if prod(counts) == len(rows) else [len(rows)]))
+        accuracies = (mean_and_deviation(rows[column].tolist()) for column in readings)
+        shown.add_row(*map(str, group), number, *accuracies)
     return shown

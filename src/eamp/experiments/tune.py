@@ -1,6 +1,7 @@
-"""A search for good settings of a cell: Optuna's TPE over a store, with several workers, pruning, and no look at the test nodes.
+"""A search for good settings of a cell with Optuna's TPE sampler, several workers and pruning.
 
-The objective, ``val_accuracy``, is the *validation* accuracy at the epoch that the cell's protocol selects, as a mean over the seeds.
+The objective, ``val_accuracy``, is the *validation* accuracy at the epoch that the cell's protocol
+selects, as a mean over the seeds. Test nodes play no part.
 """
 
 from __future__ import annotations
@@ -16,22 +17,18 @@ from typing import Any
 import optuna
 import pandas as pd
 import yaml
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna import distributions
 from optuna.pruners import MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
-from eamp.experiments.cell import Cell, load_graph
+from eamp.experiments.cell import Cell
 from eamp.experiments.database import StoreError
-from eamp.experiments.store import Claim, Job, Store, failure
-from eamp.experiments.sweep import CHECKPOINT_EVERY, REPORT_EVERY, clear
-from eamp.experiments.worker_pool import settle
+from eamp.experiments.schema import JSON_COLUMNS, KINDS, TEXT_COLUMNS, Job
+from eamp.experiments.store import Claim, Store, failure
+from eamp.experiments.sweep import CHECKPOINT_EVERY, REPORT_EVERY, remove_checkpoint
+from eamp.experiments.worker_pool import run_jobs
 from eamp.training import Epoch
 
 DEFAULT_SPACE: dict[str, Any] = {
@@ -39,23 +36,21 @@ DEFAULT_SPACE: dict[str, Any] = {
     "entropy.temperature": {"low": 0.01, "high": 100.0, "log": True},
     "changes.learning_rate": {"low": 1e-4, "high": 0.03, "log": True},
 }
-NESTED, PLAIN = (
-    ("entropy", "options", "changes"),
-    ("dropout", "width", "depth", "normalize_features"),
-)
-SHOWN = 10  # trials in the table of the best
+PLAIN = tuple(n for n in KINDS if n not in (*TEXT_COLUMNS, *JSON_COLUMNS, "seed", "split"))
+SHOWN = 10  # trials in the table of the best, and trials from which importances are computed
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched for.
+    """A search space around a cell.
 
     Attributes:
-        cell: what stays as it is.
-        space: by the name of a setting, ``entropy.weight.of`` or ``dropout`` say, either a list to choose from or a range:
-            ``{"low": 0.1, "high": 30, "log": true}``. With a whole number as ``step``, of whole numbers.
-        seeds: how many trainings a trial is the mean of; the first has the cell's seed.
-        prune: stop what is worse than the median of the trials before it at the same epoch.
+        cell: the settings that are not searched.
+        space: for each setting, by a name such as ``dropout`` or ``entropy.weight.of``, a list of
+            choices, or a range: ``{"low": 0.1, "high": 30, "log": true}``. A range with a whole
+            number as ``step`` is of whole numbers.
+        seeds: number of trainings whose mean is a trial's value; the first has the cell's seed.
+        prune: stop trials that are worse than the median of earlier trials at the same epoch.
     """
 
     cell: Cell
@@ -69,46 +64,48 @@ class Search:
             head, *rest = name.split(".")
             put(getattr(self.cell, head), rest, None)
 
-    def keep_in(self, store: Store) -> None:
-        """Write it down for the workers. A study is of one search."""
-        mine, there = asdict(self), store.study.user_attrs.get("search")
-        if there is None and not store.trials():
-            store.study.set_user_attr("search", mine)
-        elif there != mine:
-            before = "a sweep" if there is None else f"the search {json.dumps(there)}"
+    def save_in(self, store: Store) -> None:
+        """Save the search for the workers, in a study that holds no other search and no sweep."""
+        saved = Search.saved_in(store)
+        if saved is None and not store.trials():
+            store.study.set_user_attr("search", {**asdict(self), "cell": self.cell.job})
+        elif saved != self:
+            other = f"the search {saved.space} of {saved.cell.key}" if saved else "a sweep"
             raise StoreError(
-                f"study {store.study.study_name!r} holds {before}, not {json.dumps(mine)}; give --study another name."
+                f"study {store.study.study_name!r} holds {other}, not {self.space} of "
+                f"{self.cell.key}; give --study another name."
             )
 
     @classmethod
-    def kept_in(cls, store: Store) -> Search | None:
-        """The search of a store; ``None`` where it holds a sweep."""
-        kept = store.study.user_attrs.get("search")
-        return None if kept is None else cls(**{**kept, "cell": Cell(**kept["cell"])})
+    def saved_in(cls, store: Store) -> Search | None:
+        """Return the search of a store, or ``None`` if it holds a sweep."""
+        saved = store.study.user_attrs.get("search")
+        return None if saved is None else cls(**{**saved, "cell": Cell.from_job(saved["cell"])})
 
 
-def distribution(name: str, choice: Any) -> BaseDistribution:
-    """One dimension of the space, for Optuna."""
+def distribution(name: str, choice: Any) -> distributions.BaseDistribution:
+    """Return Optuna's distribution for one setting of a search space."""
     head, *rest = name.split(".")
-    if not (head in NESTED and rest and all(rest)) and not (head in PLAIN and not rest):
+    if not (head in JSON_COLUMNS and rest and all(rest)) and not (head in PLAIN and not rest):
         raise ValueError(
-            f"cannot search over {name!r}; settings are {', '.join(PLAIN)}, and keys as in {'.x, '.join(NESTED)}.x"
+            f"cannot search over {name!r}; settings are {', '.join(PLAIN)}, "
+            f"and keys as in {'.x, '.join(JSON_COLUMNS)}.x"
         )
     try:
         if isinstance(choice, list):
-            return CategoricalDistribution(choice)
-        return (IntDistribution if isinstance(choice.get("step"), int) else FloatDistribution)(
-            **choice
-        )
+            return distributions.CategoricalDistribution(choice)
+        if isinstance(choice.get("step"), int):
+            return distributions.IntDistribution(**choice)
+        return distributions.FloatDistribution(**choice)
     except (TypeError, ValueError, AttributeError) as error:
-        expected = 'a list, or a range as in {"low": 0.1, "high": 30, "log": true}'
         raise ValueError(
-            f"{name!r} of the search must be {expected}, but is {choice!r}: {error}"
+            f"{name!r} of the search must be a list, or a range as in "
+            f'{{"low": 0.1, "high": 30, "log": true}}, but is {choice!r}: {error}'
         ) from error
 
 
 def with_settings(cell: Cell, settings: Mapping[str, Any]) -> Cell:
-    """The cell with other settings, by the names that a search space has."""
+    """Return the cell with other settings, named as in a search space."""
     changed: dict[str, Any] = {}
     for name, value in settings.items():
         head, *rest = name.split(".")
@@ -117,40 +114,39 @@ def with_settings(cell: Cell, settings: Mapping[str, Any]) -> Cell:
 
 
 def put(into: Any, path: list[str], value: Any) -> Any:
-    """``into``, a dictionary of dictionaries or nothing yet, with ``value`` at the end of ``path``."""
+    """Return a copy of nested dictionaries with ``value`` at the end of ``path``."""
     if not path:
         return value
-    if not isinstance(into, dict | None):
-        raise ValueError(f"the search names a setting {path[0]!r} inside {into!r}, which has none.")
     first, *rest = path
+    if not isinstance(into, dict | None):
+        raise ValueError(f"the search names a setting {first!r} inside {into!r}, which has none.")
     return {**(into or {}), first: put((into or {}).get(first), rest, value)}
 
 
-def tune(
-    search: Search, store: Store, trials: int = 50, workers: int = 2, progress: bool = True
-) -> list[FrozenTrial]:
-    """Search until ``trials`` are finished, and return those that were not pruned, the best first. Called again, it goes on."""
-    load_graph(search.cell.data, search.cell.normalize_features)
-    search.keep_in(store)
-    jobs: list[Job] = [{**asdict(search.cell), "try": number} for number in range(trials)]
-    settle(store, jobs, workers, progress=progress)
+def tune(search: Search, store: Store, trials: int = 50, workers: int = 2) -> list[FrozenTrial]:
+    """Search until so many trials are finished; return the unpruned ones, the best first.
+
+    Called again, it continues.
+    """
+    _ = search.cell.graph  # raises an error here if the data cannot be loaded
+    search.save_in(store)
+    jobs: list[Job] = [{**search.cell.job, "try": number} for number in range(trials)]
+    run_jobs(store, jobs, workers)
     return sorted(store.trials(TrialState.COMPLETE), key=lambda trial: -trial.values[0])
 
 
 def median_pruner(epochs: int) -> MedianPruner:
-    """Stops what is worse than the median of five trials or more. Most trainings end early for want of patience, and the few that have come
-    to a late epoch are no measure of the others.
-    """
+    """Return a pruner that stops trials below the median of others at the same epoch."""
+    # Early stopping ends most trainings; the few that reach a late epoch are no measure.
     return MedianPruner(n_min_trials=5, n_warmup_steps=epochs // 5, interval_steps=REPORT_EVERY)
 
 
 def run_try(claim: Claim) -> str:
-    """Choose settings, train them on every seed, and keep the mean; a try whose worker was lost keeps the settings it had."""
-    search = Search.kept_in(claim.store)
+    """Choose settings, or take those of a lost worker, train every seed, and save the mean."""
+    search = Search.saved_in(claim.store)
     assert search is not None, "a try belongs to a search"
-    number, epochs = claim.job["try"], search.cell.rules.epochs
-    study = claim.store.study
-    # A seed of its own for every try: the first ones are random, and two workers must not draw the same.
+    number, epochs, study = claim.job["try"], search.cell.rules.epochs, claim.store.study
+    # Each try has its own seed: the first tries are random, and two workers must draw differently.
     study.sampler = TPESampler(
         seed=search.cell.seed + number, multivariate=True, constant_liar=True
     )
@@ -162,6 +158,7 @@ def run_try(claim: Claim) -> str:
     }
     tried = with_settings(search.cell, settings)
     cells = [replace(tried, seed=tried.seed + more) for more in range(search.seeds)]
+    checkpoints = [claim.store.checkpoint(cell.key) for cell in cells]
     reached: list[float] = []
 
     def on_epoch(epoch: int, row: Epoch) -> None:
@@ -170,35 +167,25 @@ def run_try(claim: Claim) -> str:
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-    findings: dict[str, Any] = {"tried": asdict(tried)}
+    findings: dict[str, Any] = {"tried": tried.job}
     try:
-        for cell in cells:
-            reached.append(
-                cell.train(
-                    claim.store.checkpoint(cell.key), CHECKPOINT_EVERY, on_epoch=on_epoch
-                ).val_accuracy
-            )
+        for cell, checkpoint in zip(cells, checkpoints, strict=True):
+            result = cell.train(checkpoint, checkpoint_every=CHECKPOINT_EVERY, on_epoch=on_epoch)
+            reached.append(result.val_accuracy)
         claim.finish(mean(reached), {**findings, "val_accuracies": reached})
     except optuna.TrialPruned:
         claim.finish(None, findings)
-    for cell in cells:
-        clear(claim.store.checkpoint(cell.key))
-    said = f"{mean(reached):.3f}" if len(reached) == len(cells) else "pruned"
-    return f"try {number}: {said} with {json.dumps(settings)}"
-
-
-# --- What was found ---------------------------------------------------------------------------------------------------
+    for checkpoint in checkpoints:
+        remove_checkpoint(checkpoint)
+    value = f"{mean(reached):.3f}" if len(reached) == len(cells) else "pruned"
+    return f"try {number}: {value} with {json.dumps(settings)}"
 
 
 def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> Table:
-    """The best trials with their settings, and how much each setting mattered."""
-    mattered = ", ".join(f"{name} {share:.2f}" for name, share in importances.items())
-    shown = Table(
-        "trial",
-        "validation accuracy",
-        "settings",
-        caption=f"How much each mattered: {mattered}" if mattered else None,
-    )
+    """Return the best trials with their settings, and the importance of each setting."""
+    shares = ", ".join(f"{name} {share:.2f}" for name, share in importances.items())
+    caption = f"importance of each setting: {shares}" if shares else None
+    shown = Table("trial", "validation accuracy", "settings", caption=caption)
     for trial in trials[:SHOWN]:
         settings = (
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
@@ -209,7 +196,7 @@ def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> T
 
 
 def importances(store: Store) -> dict[str, float]:
-    """How much each setting mattered, where enough trials say so."""
+    """Return the importance of each setting, or nothing where too few trials have finished."""
     if len(store.trials(TrialState.COMPLETE)) < SHOWN:
         return {}
     return optuna.importance.get_param_importances(
@@ -218,7 +205,7 @@ def importances(store: Store) -> dict[str, float]:
 
 
 def failures(store: Store) -> list[str]:
-    """Tries that failed for a reason of their own, with it."""
+    """Return a line for every try that has failed for good, with the reason."""
     reasons = ((trial, failure(trial)) for trial in store.latest().values())
     return [
         f"try {trial.user_attrs['cell']['try']} with {trial.params}: {reason}"
@@ -227,54 +214,48 @@ def failures(store: Store) -> list[str]:
     ]
 
 
-def counted(store: Store) -> str:
-    """How many trials there were, in words."""
-    complete, pruned = (
-        len(store.trials(state)) for state in (TrialState.COMPLETE, TrialState.PRUNED)
-    )
-    return f"{complete} trials trained to the end, {pruned} pruned; validation accuracy at the epoch the protocol selects, no test node seen."
+def trial_counts(store: Store) -> str:
+    """Return how many trials there were, in words."""
+    states = TrialState.COMPLETE, TrialState.PRUNED
+    complete, pruned = (len(store.trials(state)) for state in states)
+    value = "validation accuracy at the epoch that the protocol selects, no test node used"
+    return f"{complete} trials trained to the end, {pruned} pruned; {value}."
 
 
 def best_cell(trials: list[FrozenTrial]) -> Cell:
-    """The cell of the best trial."""
-    return Cell(**trials[0].user_attrs["tried"])
+    """Return the cell of the first trial."""
+    return Cell.from_job(trials[0].user_attrs["tried"])
 
 
 def train_command(cell: Cell, seeds: int) -> str:
-    """What repeats it."""
+    """Return the ``eamp train`` command that trains a cell with so many seeds."""
     words = ["eamp", "train"]
     for name, value in asdict(cell).items():
-        if name == "normalize_features":
-            words += [f"--{name}"] if value else []
-        elif name != "name" and value is not None:
-            words += [f"--{name}", json.dumps(value) if isinstance(value, dict) else str(value)]
+        if name == "name" or value is None or value is False:
+            continue
+        text = json.dumps(value) if isinstance(value, dict) else str(value)
+        words += [f"--{name}"] if value is True else [f"--{name}", text]
     return shlex.join([*words, "--seeds", str(seeds)])
 
 
 def save_trials(store: Store, file: Path) -> None:
-    """Everything that was tried, a row per trial, as a CSV."""
-    settled = store.trials(TrialState.COMPLETE, TrialState.PRUNED)
+    """Write a CSV with a row for every trial."""
     rows = [
         {
-            "trial": t.number,
-            "state": t.state.name.lower(),
-            "val_accuracy": t.values[0] if t.values else None,
-            **t.params,
+            "trial": trial.number,
+            "state": trial.state.name.lower(),
+            "val_accuracy": trial.values[0] if trial.values else None,
+            **trial.params,
         }
-        for t in settled
+        for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED)
     ]
     pd.DataFrame(rows).to_csv(file, index=False)
 
 
 def save_recipe(cell: Cell, seeds: int, file: Path) -> None:
-    """A recipe of the cell alone, for ``eamp sweep``."""
-    settings = {
-        name: value for name, value in asdict(cell).items() if name != "seed" and value is not None
-    }
+    """Write a recipe with the cell alone, for ``eamp sweep``."""
+    settings = {name: value for name, value in asdict(cell).items() if value is not None}
+    del settings["seed"]
     seed = list(range(cell.seed, cell.seed + seeds))
-    file.write_text(
-        yaml.safe_dump(
-            {"name": f"best {cell.name}", "seed": seed, "runs": [settings]}, sort_keys=False
-        ),
-        encoding="utf-8",
-    )
+    recipe = {"name": f"best {cell.name}", "seed": seed, "runs": [settings]}
+    file.write_text(yaml.safe_dump(recipe, sort_keys=False), encoding="utf-8")

@@ -1,6 +1,4 @@
-"""A worker: takes jobs from a store and does them until nothing is left to do."""
-
-from __future__ import annotations
+"""A worker: claims jobs from a store and runs them until nothing is left to do."""
 
 import os
 import signal
@@ -15,37 +13,38 @@ from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from eamp.experiments.database import HEARTBEAT
 from eamp.experiments.store import Claim, Store
 
-LOOK_AGAIN = 2.0  # seconds between two looks at a queue in which nothing waits
+POLL_INTERVAL = 2.0  # seconds between two looks at a queue in which no job waits
 
 
 def work(
     store: Store, run: Callable[[Claim], str], announce: Callable[[str], None] = lambda line: None
 ) -> int:
-    """Do what waits, and stay until everything is settled: another worker may be lost and its job come back.
+    """Run waiting jobs until all jobs are settled; the job of a lost worker may come back.
 
     Args:
-        run: does a job, finishes its claim, and says what it found.
-        announce: told what ``run`` says.
+        store: where the jobs are.
+        run: runs a job, finishes its claim, and returns a message about the result.
+        announce: called with the message.
 
     Returns:
-        How many jobs were done here.
+        The number of jobs that were run here.
     """
     done = 0
     while True:
         claim = store.claim()
         if claim is not None:
-            with claim, beating(claim):
-                announce(attempted(claim, run))
+            with claim, heartbeats(claim):
+                announce(attempt(claim, run))
             done += 1
         elif not store.unsettled():
-            store.recover()  # puts away what two workers queued again at the same moment
+            store.recover()  # marks jobs that two workers queued again at the same moment
             return done
         elif not store.recover():
-            time.sleep(LOOK_AGAIN)
+            time.sleep(POLL_INTERVAL)
 
 
-def attempted(claim: Claim, run: Callable[[Claim], str]) -> str:
-    """Run it; a job that cannot be done says so in the store. A store that cannot be reached is no fault of the job's."""
+def attempt(claim: Claim, run: Callable[[Claim], str]) -> str:
+    """Run a job, and write its error to the store, unless the store itself cannot be reached."""
     try:
         return run(claim)
     except UpdateFinishedTrialError:
@@ -59,13 +58,13 @@ def attempted(claim: Claim, run: Callable[[Claim], str]) -> str:
 
 
 @contextmanager
-def beating(claim: Claim) -> Iterator[None]:
-    """Tell other machines now and then that this worker lives."""
+def heartbeats(claim: Claim) -> Iterator[None]:
+    """Write heartbeats from a thread while the block runs."""
     done = threading.Event()
 
     def beat() -> None:
         while not done.wait(HEARTBEAT):
-            with suppress(StorageInternalError):  # a database that is away for a moment
+            with suppress(StorageInternalError):  # the database may be unreachable for a moment
                 claim.beat()
 
     thread = threading.Thread(target=beat, daemon=True)
@@ -78,8 +77,8 @@ def beating(claim: Claim) -> Iterator[None]:
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process when the process ``parent``, which started it, is gone: nobody else would stop it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to act on
+    """End this process when the process ``parent``, which started it, has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -1,4 +1,4 @@
-"""A crew: worker processes that do the jobs of a store, watched until all are settled."""
+"""A pool of worker processes that run the jobs of a store until all are settled."""
 
 from __future__ import annotations
 
@@ -10,106 +10,95 @@ from collections.abc import Collection
 
 from tqdm import tqdm
 
-from eamp.experiments.store import Job, Store, job_key, settled
+from eamp.experiments.schema import Job, job_key
+from eamp.experiments.store import Store, settled
 
-GIVE_UP = 5  # workers that died one after the other without a job settled in between
+MAX_DEATHS = 5  # workers that may die one after the other without a job settled in between
 
 
 class SweepError(RuntimeError):
-    """Jobs that cannot go on."""
+    """Workers died one after the other, so that the jobs cannot be run."""
 
 
-def settle(
-    store: Store,
-    jobs: Collection[Job],
-    workers: int = 2,
-    threads: int | None = None,
-    retry_failed: bool = False,
-    progress: bool = True,
+def run_jobs(
+    store: Store, jobs: Collection[Job], workers: int = 2, retry_failed: bool = False
 ) -> None:
-    """Queue what of ``jobs`` is not there yet, and have workers do it. Called again after whatever stopped it, it goes on.
+    """Queue the jobs that are not in the store yet, and run workers until all are settled.
+
+    Called again after an interruption, it continues.
 
     Args:
-        workers: processes on this machine. Others may join from elsewhere.
-        threads: of each worker; the cores of this machine shared among them when left out.
-        retry_failed: try once more what failed for a reason of its own.
+        store: where jobs and results are kept.
+        jobs: the jobs.
+        workers: number of processes on this machine, which share its cores; others may join.
+        retry_failed: try once more the jobs that have failed for good.
+
+    Raises:
+        SweepError: if workers die one after the other.
     """
-    store.recover()  # what was under way when everything was killed is gone on with first
+    store.recover()  # jobs that were running when everything was killed come first
     store.enqueue(jobs, retry_failed)
     remaining = len(jobs) - count_settled(store, jobs)
     if not remaining:
         return
-    threads = threads or max(1, (os.cpu_count() or 1) // workers)
-    crew = [Member(store, number, threads) for number in range(min(workers, remaining))]
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    pool = [WorkerProcess(store, number, threads) for number in range(min(workers, remaining))]
     try:
-        watch(crew, store, jobs, progress)
+        watch(pool, store, jobs)
     finally:
-        for member in crew:
-            member.stop()
-        store.recover()  # what they were at, if this was interrupted
+        for worker in pool:
+            worker.stop()
+        store.recover()  # queues the jobs that they were running, after an interruption
 
 
 def count_settled(store: Store, jobs: Collection[Job]) -> int:
-    """How many of them are finished, or failed for good."""
+    """Return how many of the jobs have finished or have failed for good."""
     latest = store.latest()
     return sum((trial := latest.get(job_key(job))) is not None and settled(trial) for job in jobs)
 
 
-def watch(crew: list[Member], store: Store, jobs: Collection[Job], progress: bool) -> None:
-    """Until all workers have ended of themselves: show how far they are, and replace those that died."""
-    before = count_settled(store, jobs)
-    deaths = 0
-    with tqdm(
-        total=len(jobs), initial=before, disable=None if progress else True, smoothing=0
-    ) as bar:
-        while not all(member.finished() for member in crew):
+def watch(pool: list[WorkerProcess], store: Store, jobs: Collection[Job]) -> None:
+    """Show the progress and replace workers that die, until all have ended with status 0."""
+    before, deaths = count_settled(store, jobs), 0
+    # Only a terminal shows the bar.
+    with tqdm(total=len(jobs), initial=before, disable=None, smoothing=0) as bar:
+        while any(worker.process.poll() != 0 for worker in pool):
             began = time.perf_counter()
             now = count_settled(store, jobs)
-            time.sleep(
-                min(max(0.2, 50 * (time.perf_counter() - began)), 5)
-            )  # looking takes the workers' time: a fiftieth at most
+            # Counting takes time from the workers: at most a fiftieth of it.
+            time.sleep(min(max(0.2, 50 * (time.perf_counter() - began)), 5))
             if now > before:
                 bar.update(now - before)
                 before, deaths = now, 0
-            for member in crew:
-                if member.died():
-                    deaths += 1
-                    if deaths >= GIVE_UP:
-                        raise SweepError(
-                            f"{deaths} workers died one after the other; the last said, in {member.log}:\n{member.last_words()}"
-                        )
-                    member.start()
+            for worker in pool:
+                if worker.process.poll() in (None, 0):
+                    continue
+                deaths += 1
+                if deaths >= MAX_DEATHS:
+                    said = worker.log.read_text(encoding="utf-8", errors="replace").splitlines()
+                    raise SweepError(
+                        f"{deaths} workers died one after the other; "
+                        f"the log of the last, {worker.log}, ends with:\n" + "\n".join(said[-10:])
+                    )
+                worker.start()
         bar.update(count_settled(store, jobs) - before)
 
 
-class Member:
-    """One worker's place: a process, and another after it if it dies."""
+class WorkerProcess:
+    """A process that runs ``eamp work``; it ends with status 0 once all jobs are settled."""
 
     def __init__(self, store: Store, number: int, threads: int) -> None:
         self.log = store.folder / "logs" / f"worker_{number}.log"
         self.log.parent.mkdir(exist_ok=True)
-        self.command = [
-            sys.executable,
-            "-m",
-            "eamp",
-            "work",
-            "--output",
-            str(store.folder),
-            "--study",
-            store.study.study_name,
-        ]
-        self.command += ["--with_parent", str(os.getpid())]
-        # The store's address may hold a password, and everybody on a machine can read its command lines.
-        self.environment = {
-            **os.environ,
-            "EAMP_STORAGE": store.url,
-            "OMP_NUM_THREADS": str(threads),
-            "MKL_NUM_THREADS": str(threads),
-        }
+        self.command = [sys.executable, "-m", "eamp", "work", "--output", str(store.folder)]
+        self.command += ["--study", store.study.study_name, "--with_parent", str(os.getpid())]
+        # The address may hold a password, and every user of a machine can read command lines.
+        limits = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+        self.environment = {**os.environ, **limits, "EAMP_STORAGE": store.url}
         self.start()
 
     def start(self) -> None:
-        """A new process."""
+        """Start a new process, whose output is added to the log."""
         with self.log.open("a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 self.command,
@@ -119,20 +108,8 @@ class Member:
                 env=self.environment,
             )
 
-    def finished(self) -> bool:
-        """Whether it found nothing left to do."""
-        return self.process.poll() == 0
-
-    def died(self) -> bool:
-        """Whether it ended in another way."""
-        return self.process.poll() not in (None, 0)
-
-    def last_words(self) -> str:
-        """The end of its log."""
-        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:])
-
     def stop(self) -> None:
-        """End it."""
+        """End the process and wait for it."""
         if self.process.poll() is None:
             self.process.terminate()
         self.process.wait()

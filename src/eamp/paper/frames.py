@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from eamp.experiments.cell import Cell
+from eamp.experiments.cell import JSON_COLUMNS, TEXT_COLUMNS, Cell
 
-# Columns of a cell that hold text and JSON, read from the annotations of its fields.
-TEXT_COLUMNS = tuple(f.name for f in fields(Cell) if f.type == "str")
-JSON_COLUMNS = tuple(f.name for f in fields(Cell) if str(f.type).startswith("dict"))
 # In these columns, "None" and "NA" are names like any other.
 WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
 

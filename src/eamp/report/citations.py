@@ -1,10 +1,10 @@
-"""What to cite: the BibTeX of every method in the library."""
+"""BibTeX entries of the methods, measures, software and data behind the library."""
 
 from __future__ import annotations
 
 PAPER = "nazari2024entropy"
 
-# Keys by the names that models have on the command line.
+# The keys of every model, by its name on the command line.
 KEYS_OF_MODELS: dict[str, tuple[str, ...]] = {
     "gcn": ("kipf2017semi",),
     "entropic-gcn": (PAPER, "kipf2017semi"),
@@ -27,7 +27,7 @@ KEYS_OF_MODELS: dict[str, tuple[str, ...]] = {
 
 
 def cite(*names: str) -> str:
-    """The BibTeX of models and methods, the entry of entropy-aware message passing always first.
+    """Return the BibTeX entries of models and keys, after that of entropy-aware message passing.
 
     Args:
         *names: names of models (``"gcnii"``) or keys (``"chen2020simple"``), in any order.
@@ -36,7 +36,8 @@ def cite(*names: str) -> str:
         >>> print(cite("gcnii"))
         @misc{nazari2024entropy,
           title         = {Entropy Aware Message Passing in Graph Neural Networks},
-          author        = {Nazari, Philipp and Lemke, Oliver and Guidobene, Davide and Gesp, Artiom},
+          author        = {Nazari, Philipp and Lemke, Oliver and Guidobene, Davide and
+                           Gesp, Artiom},
           year          = {2024},
           eprint        = {2403.04636},
           archiveprefix = {arXiv},
@@ -44,7 +45,8 @@ def cite(*names: str) -> str:
         <BLANKLINE>
         @inproceedings{chen2020simple,
           title     = {Simple and Deep Graph Convolutional Networks},
-          author    = {Chen, Ming and Wei, Zhewei and Huang, Zengfeng and Ding, Bolin and Li, Yaliang},
+          author    = {Chen, Ming and Wei, Zhewei and Huang, Zengfeng and Ding, Bolin and
+                       Li, Yaliang},
           booktitle = {Proceedings of the 37th International Conference on Machine Learning},
           series    = {Proceedings of Machine Learning Research},
           volume    = {119},
@@ -54,75 +56,57 @@ def cite(*names: str) -> str:
     """
     if unknown := [name for name in names if name not in KEYS_OF_MODELS and name not in BIBTEX]:
         raise ValueError(
-            f"nothing to cite for {', '.join(map(repr, unknown))}; there are the models {', '.join(KEYS_OF_MODELS)} and "
-            f"the keys {', '.join(BIBTEX)}."
+            f"nothing to cite for {', '.join(map(repr, unknown))}; there are the models "
+            f"{', '.join(KEYS_OF_MODELS)} and the keys {', '.join(BIBTEX)}."
         )
     keys = [PAPER, *(key for name in names for key in KEYS_OF_MODELS.get(name, (name,)))]
     return "\n\n".join(BIBTEX[key] for key in dict.fromkeys(keys))
 
 
 def entry(kind: str, key: str, **fields: str) -> str:
-    """One BibTeX entry, its equal signs in one column."""
+    """Return a BibTeX entry with its equal signs in one column."""
     width = max(map(len, fields))
     lines = [f"  {name.ljust(width)} = {{{value}}}," for name, value in fields.items()]
     return "\n".join([f"@{kind}{{{key},", *lines, "}"])
 
 
 def preprint(key: str, title: str, author: str, year: int, eprint: str) -> str:
-    return entry(
-        "misc",
-        key,
-        title=title,
-        author=author,
-        year=str(year),
-        eprint=eprint,
-        archiveprefix="arXiv",
-    )
+    """Return the entry of a preprint on arXiv."""
+    source = {"eprint": eprint, "archiveprefix": "arXiv"}
+    return entry("misc", key, title=title, author=author, year=str(year), **source)
+
+
+def paper(key: str, title: str, author: str, booktitle: str, year: int, **fields: str) -> str:
+    """Return the entry of a paper in the proceedings of a conference."""
+    given = {"title": title, "author": author, "booktitle": booktitle, **fields}
+    return entry("inproceedings", key, **given, year=str(year))
 
 
 def at_iclr(key: str, title: str, author: str, year: int) -> str:
-    return entry(
-        "inproceedings",
-        key,
-        title=title,
-        author=author,
-        booktitle="International Conference on Learning Representations",
-        year=str(year),
-    )
+    """Return the entry of a paper at ICLR."""
+    return paper(key, title, author, "International Conference on Learning Representations", year)
 
 
 def at_icml(key: str, title: str, author: str, year: int, volume: int, pages: str) -> str:
-    return entry(
-        "inproceedings",
-        key,
-        title=title,
-        author=author,
-        booktitle=f"Proceedings of the {ordinal(year - 1983)} International Conference on Machine Learning",
-        series="Proceedings of Machine Learning Research",
-        volume=str(volume),
-        pages=pages,
-        year=str(year),
-    )
-
-
-def ordinal(number: int) -> str:
+    """Return the entry of a paper at ICML, which the year numbers: the 37th was in 2020."""
+    number = year - 1983
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
+    booktitle = f"Proceedings of the {number}{ending} International Conference on Machine Learning"
+    series = "Proceedings of Machine Learning Research"
+    given = {"series": series, "volume": str(volume), "pages": pages}
+    return paper(key, title, author, booktitle, year, **given)
 
 
 def at_neurips(key: str, title: str, author: str, year: int) -> str:
-    volume = str(year - 1987)
-    return entry(
-        "inproceedings",
-        key,
-        title=title,
-        author=author,
-        booktitle="Advances in Neural Information Processing Systems",
-        volume=volume,
-        year=str(year),
-    )
+    """Return the entry of a paper at NeurIPS, whose volumes count from that of 1988."""
+    booktitle = "Advances in Neural Information Processing Systems"
+    return paper(key, title, author, booktitle, year, volume=str(year - 1987))
 
 
+KDD_2019 = (
+    "Proceedings of the 25th ACM SIGKDD International Conference on Knowledge Discovery and "
+    "Data Mining"
+)
 ENTRIES = (
     preprint(
         PAPER,
@@ -147,7 +131,8 @@ ENTRIES = (
     at_iclr(
         "rusch2023gradient",
         "Gradient Gating for Deep Multi-Rate Learning on Graphs",
-        "Rusch, T. Konstantin and Chamberlain, Benjamin P. and Mahoney, Michael W. and Bronstein, Michael M. and Mishra, Siddhartha",
+        "Rusch, T. Konstantin and Chamberlain, Benjamin P. and Mahoney, Michael W. and "
+        "Bronstein, Michael M. and Mishra, Siddhartha",
         2023,
     ),
     at_icml(
@@ -158,14 +143,13 @@ ENTRIES = (
         119,
         "1725--1735",
     ),
-    entry(
-        "inproceedings",
+    paper(
         "li2019deepgcns",
-        title="{DeepGCNs}: Can {GCNs} Go as Deep as {CNNs}?",
-        author='Li, Guohao and M{\\"u}ller, Matthias and Thabet, Ali and Ghanem, Bernard',
-        booktitle="Proceedings of the IEEE/CVF International Conference on Computer Vision",
+        "{DeepGCNs}: Can {GCNs} Go as Deep as {CNNs}?",
+        'Li, Guohao and M{\\"u}ller, Matthias and Thabet, Ali and Ghanem, Bernard',
+        "Proceedings of the IEEE/CVF International Conference on Computer Vision",
+        2019,
         pages="9267--9276",
-        year="2019",
     ),
     preprint(
         "li2020deepergcn",
@@ -183,7 +167,8 @@ ENTRIES = (
     at_icml(
         "wu2019simplifying",
         "Simplifying Graph Convolutional Networks",
-        "Wu, Felix and Souza, Amauri and Zhang, Tianyi and Fifty, Christopher and Yu, Tao and Weinberger, Kilian",
+        "Wu, Felix and Souza, Amauri and Zhang, Tianyi and Fifty, Christopher and Yu, Tao and "
+        "Weinberger, Kilian",
         2019,
         97,
         "6861--6871",
@@ -191,14 +176,16 @@ ENTRIES = (
     at_iclr(
         "godwin2022simple",
         "Simple {GNN} Regularisation for {3D} Molecular Property Prediction and Beyond",
-        "Godwin, Jonathan and Schaarschmidt, Michael and Gaunt, Alexander L. and Sanchez-Gonzalez, Alvaro and Rubanova, Yulia and "
+        "Godwin, Jonathan and Schaarschmidt, Michael and Gaunt, Alexander L. and "
+        "Sanchez-Gonzalez, Alvaro and Rubanova, Yulia and "
         "Veli{\\v{c}}kovi{\\'c}, Petar and Kirkpatrick, James and Battaglia, Peter",
         2022,
     ),
     at_iclr(
         "velickovic2018graph",
         "Graph Attention Networks",
-        "Veli{\\v{c}}kovi{\\'c}, Petar and Cucurull, Guillem and Casanova, Arantxa and Romero, Adriana and "
+        "Veli{\\v{c}}kovi{\\'c}, Petar and Cucurull, Guillem and Casanova, Arantxa and "
+        "Romero, Adriana and "
         "Li{\\`o}, Pietro and Bengio, Yoshua",
         2018,
     ),
@@ -211,19 +198,22 @@ ENTRIES = (
     at_neurips(
         "zhou2021dirichlet",
         "Dirichlet Energy Constrained Learning for Deep Graph Neural Networks",
-        "Zhou, Kaixiong and Huang, Xiao and Zha, Daochen and Chen, Rui and Li, Li and Choi, Soo-Hyun and Hu, Xia",
+        "Zhou, Kaixiong and Huang, Xiao and Zha, Daochen and Chen, Rui and Li, Li and "
+        "Choi, Soo-Hyun and Hu, Xia",
         2021,
     ),
     at_iclr(
         "wang2023acmp",
-        "{ACMP}: {Allen-Cahn} Message Passing with Attractive and Repulsive Forces for Graph Neural Networks",
+        "{ACMP}: {Allen-Cahn} Message Passing with Attractive and "
+        "Repulsive Forces for Graph Neural Networks",
         "Wang, Yuelin and Yi, Kai and Liu, Xinliang and Wang, Yu Guang and Jin, Shi",
         2023,
     ),
     at_icml(
         "chamberlain2021grand",
         "{GRAND}: Graph Neural Diffusion",
-        "Chamberlain, Ben and Rowbottom, James and Gorinova, Maria I. and Bronstein, Michael and Webb, Stefan and Rossi, Emanuele",
+        "Chamberlain, Ben and Rowbottom, James and Gorinova, Maria I. and "
+        "Bronstein, Michael and Webb, Stefan and Rossi, Emanuele",
         2021,
         139,
         "1407--1418",
@@ -249,50 +239,51 @@ ENTRIES = (
         2023,
         "2303.10993",
     ),
-    entry(
-        "inproceedings",
+    paper(
         "chen2020measuring",
-        title="Measuring and Relieving the Over-Smoothing Problem for Graph Neural Networks from the Topological View",
-        author="Chen, Deli and Lin, Yankai and Li, Wei and Li, Peng and Zhou, Jie and Sun, Xu",
-        booktitle="Proceedings of the AAAI Conference on Artificial Intelligence",
+        "Measuring and Relieving the Over-Smoothing Problem for Graph Neural Networks from the "
+        "Topological View",
+        "Chen, Deli and Lin, Yankai and Li, Wei and Li, Peng and Zhou, Jie and Sun, Xu",
+        "Proceedings of the AAAI Conference on Artificial Intelligence",
+        2020,
         volume="34",
         pages="3438--3445",
-        year="2020",
     ),
     at_icml(
         "garrido2023rankme",
-        "{RankMe}: Assessing the Downstream Performance of Pretrained Self-Supervised Representations by Their Rank",
+        "{RankMe}: Assessing the Downstream Performance of Pretrained Self-Supervised "
+        "Representations by Their Rank",
         "Garrido, Quentin and Balestriero, Randall and Najman, Laurent and LeCun, Yann",
         2023,
         202,
         "10929--10974",
     ),
     # Software and data
-    entry(
-        "inproceedings",
+    paper(
         "fey2019fast",
-        title="Fast Graph Representation Learning with {PyTorch Geometric}",
-        author="Fey, Matthias and Lenssen, Jan E.",
-        booktitle="ICLR Workshop on Representation Learning on Graphs and Manifolds",
-        year="2019",
+        "Fast Graph Representation Learning with {PyTorch Geometric}",
+        "Fey, Matthias and Lenssen, Jan E.",
+        "ICLR Workshop on Representation Learning on Graphs and Manifolds",
+        2019,
     ),
-    entry(
-        "inproceedings",
+    paper(
         "akiba2019optuna",
-        title="{Optuna}: A Next-Generation Hyperparameter Optimization Framework",
-        author="Akiba, Takuya and Sano, Shotaro and Yanase, Toshihiko and Ohta, Takeru and Koyama, Masanori",
-        booktitle="Proceedings of the 25th ACM SIGKDD International Conference on Knowledge Discovery and Data Mining",
+        "{Optuna}: A Next-Generation Hyperparameter Optimization Framework",
+        "Akiba, Takuya and Sano, Shotaro and Yanase, Toshihiko and Ohta, Takeru and "
+        "Koyama, Masanori",
+        KDD_2019,
+        2019,
         pages="2623--2631",
-        year="2019",
     ),
-    entry(
-        "inproceedings",
+    paper(
         "chiang2019cluster",
-        title="{Cluster-GCN}: An Efficient Algorithm for Training Deep and Large Graph Convolutional Networks",
-        author="Chiang, Wei-Lin and Liu, Xuanqing and Si, Si and Li, Yang and Bengio, Samy and Hsieh, Cho-Jui",
-        booktitle="Proceedings of the 25th ACM SIGKDD International Conference on Knowledge Discovery and Data Mining",
+        "{Cluster-GCN}: An Efficient Algorithm for Training Deep and "
+        "Large Graph Convolutional Networks",
+        "Chiang, Wei-Lin and Liu, Xuanqing and Si, Si and Li, Yang and Bengio, Samy and "
+        "Hsieh, Cho-Jui",
+        KDD_2019,
+        2019,
         pages="257--266",
-        year="2019",
     ),
     at_icml(
         "yang2016revisiting",

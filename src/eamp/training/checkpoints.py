@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ def load_checkpoint(
     optimizer: Optimizer,
     best: dict[str, Tensor],
     fingerprint: dict[str, Any],
+    same_run: Callable[[str, str], bool] = eq,
 ) -> list[list[float]]:
     """Put a saved run back into ``model``, ``optimizer``, ``best`` and torch's random state; returns its history."""
     try:
@@ -75,7 +77,10 @@ def load_checkpoint(
         raise CheckpointError(
             f"{path} is no checkpoint of eamp ({error}); delete it to start anew."
         ) from error
-    if json.loads(metadata["fingerprint"]) != json.loads(json.dumps(fingerprint)):
+    saved = json.loads(metadata["fingerprint"])
+    if same_run(saved.get("about", ""), fingerprint.get("about", "")):
+        saved["about"] = fingerprint.get("about", "")
+    if saved != json.loads(json.dumps(fingerprint)):
         raise CheckpointError(
             f"{path} was written by a run with other settings; delete it or choose another file."
         )

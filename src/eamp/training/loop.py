@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
@@ -135,6 +136,7 @@ def train(
     on_epoch: Callable[[int, Epoch], None] | None = None,
     peers: Alone | None = None,
     about: str = "",
+    same_run: Callable[[str, str], bool] = eq,
 ) -> Result:
     """Train ``model`` on ``data``, and leave it with the weights of the selected epoch.
 
@@ -150,6 +152,7 @@ def train(
         on_epoch: called with every epoch's number and figures, say to prune a search by raising an exception.
         peers: the other processes among which the graph is spread, as :class:`eamp.scale.process_group.Peers`; all call this with the same.
         about: what model and data are; a checkpoint of anything else is refused.
+        same_run: whether the ``about`` of a checkpoint means the same as this one.
 
     Example:
         >>> import torch, eamp
@@ -184,7 +187,8 @@ def train(
     with peers.reading(checkpoint) as saved:
         if saved is not None:
             history = [
-                Epoch(*row) for row in load_checkpoint(saved, model, optimizer, best, identity)
+                Epoch(*row)
+                for row in load_checkpoint(saved, model, optimizer, best, identity, same_run)
             ]
 
     silent = None if progress and peers.leads else True

@@ -1,0 +1,40 @@
+"""Exit statuses of commands that fail or are interrupted."""
+
+import functools
+import sys
+from collections.abc import Callable
+
+from jsonargparse import Namespace
+
+
+def fail(message: object) -> int:
+    """Print what went wrong to standard error, and return the exit status."""
+    print(f"eamp: {message}", file=sys.stderr)
+    return 2
+
+
+def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
+    """Make a command say how to continue when it is interrupted or loses its store or workers."""
+
+    @functools.wraps(command)
+    def run(options: Namespace) -> int:
+        # heavy: imported when the command runs
+        from optuna.exceptions import StorageInternalError
+
+        from eamp.experiments.worker_pool import SweepError
+
+        try:
+            return command(options)
+        except KeyboardInterrupt:
+            fail("interrupted; the same command continues from here.")
+            return 130  # the status that shells give to Ctrl-C
+        except SweepError as error:
+            return fail(error)
+        except StorageInternalError as error:  # Optuna wraps the database's own error in it
+            lost = str(error.__cause__ or error).strip().splitlines()[0]
+            return fail(
+                f"the store was lost: {lost}. What has been trained is safe; run the same command "
+                "again when the store is back."
+            )
+
+    return run

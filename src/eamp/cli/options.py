@@ -1,0 +1,54 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+from eamp.experiments.schema import DEFAULTS, HELP, KINDS
+
+if TYPE_CHECKING:
+    from eamp.experiments.cell import Cell
+
+
+def add_cell(parser: ArgumentParser, depth: int, without: tuple[str, ...] = ()) -> None:
+    """Add an option for every setting of a cell, except for its name and those in ``without``."""
+    defaults = {**DEFAULTS, "model": "gcn", "data": "csbm", "depth": depth}
+    for name, kind in KINDS.items():
+        if kind is bool and name not in without:
+            parser.add_argument(f"--{name}", action="store_true", help=HELP.get(name))
+        elif name not in ("name", *without):
+            parser.add_argument(f"--{name}", type=kind, default=defaults[name], help=HELP.get(name))
+
+
+def cell_from(options: Namespace) -> Cell:
+    """Return the cell that the options describe."""
+    from eamp.experiments.cell import Cell  # heavy: imported when the command runs
+
+    given: dict[str, Any] = options.as_dict()
+    return Cell(**{name: given[name] for name in KINDS if name in given})
+
+
+def add_store(parser: ArgumentParser, folder: str = "out/runs") -> None:
+    """Add the options that say where runs are kept."""
+    what = "folder of the store, its artifacts and its tables"
+    parser.add_argument("--output", type=Path, default=Path(folder), help=what)
+    parser.add_argument(
+        "--storage",
+        type=str | None,
+        help="a database that many machines share, as in postgresql://...; "
+        "the environment variable EAMP_STORAGE does the same",
+    )
+
+
+def shared_storage(options: Namespace) -> str | None:
+    """Return the address of a shared database; other users cannot read it in the environment."""
+    return options.storage or os.environ.get("EAMP_STORAGE")
+
+
+def add_workers(parser: ArgumentParser) -> None:
+    """Add the option for the number of worker processes."""
+    parser.add_argument("--workers", type=int, default=2, help="processes, which share the cores")

@@ -1,0 +1,46 @@
+"""Rerun the paper, figure by figure, and write a page with the results."""
+
+from pathlib import Path
+
+from jsonargparse import ArgumentParser, Namespace
+
+from eamp.cli import options as shared
+from eamp.cli.exit_status import resumable
+
+
+def add(parser: ArgumentParser) -> None:
+    """Add the options of the command."""
+    folder = "folder for the runs, tables, figures and the page"
+    parser.add_argument("--output", type=Path, default=Path("out"), help=folder)
+    parser.add_argument("--quick", action="store_true", help="Cora, one seed: a few minutes")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds of earlier calls are kept")
+    shared.add_workers(parser)
+    parts = ["figures", "table", "variants"]
+    parser.add_argument("--only", nargs="*", default=[], choices=parts, help="by default all")
+
+
+@resumable
+def run(options: Namespace) -> int:
+    """Train what is missing, and write the page."""
+    # heavy: imported when the command runs
+    from rich import print as show
+
+    from eamp.experiments.sweep import summary
+    from eamp.paper.reproduce import reproduce
+    from eamp.paper import write_report
+
+    words = ["eamp reproduce", "--quick" if options.quick else f"--seeds {options.seeds}"]
+    if options.only:
+        words.append(f"--only {' '.join(options.only)}")
+    found = reproduce(
+        options.output,
+        quick=options.quick,
+        seeds=options.seeds,
+        workers=options.workers,
+        only=options.only,
+    )
+    page = write_report(options.output, command=" ".join(words), **vars(found))
+    if not found.cells.empty:
+        show(summary(found.cells))
+    print(f"Written to {page}")
+    return 0

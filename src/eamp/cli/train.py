@@ -1,0 +1,44 @@
+"""Train a model on a dataset with several seeds, and print its accuracy under a protocol."""
+
+from pathlib import Path
+from typing import Literal
+
+from jsonargparse import ArgumentParser, Namespace
+
+from eamp.cli import options as shared
+from eamp.cli.exit_status import fail
+
+
+def add(parser: ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_cell(parser, depth=4)
+    parser.add_argument("--seeds", type=int, default=1, help="train with seeds seed, seed + 1, ...")
+    folder = "folder for results, and for checkpoints to continue from"
+    parser.add_argument("--output", type=Path | None, help=folder)
+    parser.add_argument(
+        "--partition",
+        type=Literal["metis"] | None,
+        help="how to spread the graph over the processes of torchrun, "
+        "as in `torchrun --nproc-per-node 4 -m eamp train --partition metis`",
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, help="seconds that a process waits for the others"
+    )
+
+
+def run(options: Namespace) -> int:
+    """Train, and print the summary from the leading process."""
+    # heavy: imported when the command runs
+    from eamp.experiments.several_seeds import summary, train_seeds
+    from eamp.scale.halo_exchange import PeerError
+    from eamp.scale.process_group import under_torchrun
+
+    try:
+        with under_torchrun(options.partition, options.timeout) as peers:
+            cell = shared.cell_from(options)
+            results = train_seeds(cell, options.seeds, options.output, progress=True, peers=peers)
+    except PeerError as error:  # another process has ended
+        return fail(error)
+    if peers.leads:
+        print(summary(results, cell))
+    return 0

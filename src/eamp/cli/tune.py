@@ -1,0 +1,55 @@
+"""Search for good settings of a model by validation accuracy; run it again to continue."""
+
+import sys
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+from eamp.cli import options as shared
+from eamp.cli.exit_status import resumable
+
+
+def add(parser: ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_cell(parser, depth=4)
+    parser.add_argument(
+        "--search",
+        type=dict[str, Any] | None,
+        help="what to search, as in "
+        '{"entropy.weight": {"low": 0.1, "high": 30, "log": true}, "dropout": [0, 0.5]}; '
+        "by default weight and temperature of the entropy step, and the learning rate",
+    )
+    parser.add_argument("--trials", type=int, default=50, help="including those of earlier calls")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds whose mean a trial is")
+    parser.add_argument("--prune", type=bool, default=True, help="stop trials below the median")
+    parser.add_argument("--study", type=str | None, help="by default model, dataset and depth")
+    shared.add_store(parser, "out/tune")
+    shared.add_workers(parser)
+
+
+@resumable
+def run(options: Namespace) -> int:
+    """Search, write the trials and a recipe of the best, and print the best."""
+    # heavy: imported when the command runs
+    from rich import print as show
+
+    from eamp.experiments import tune
+    from eamp.experiments.store import Store
+
+    space = options.search or tune.DEFAULT_SPACE
+    search = tune.Search(shared.cell_from(options), space, options.seeds, options.prune)
+    name = options.study or f"{options.model} on {options.data}, depth {options.depth}"
+    store = Store(options.output, name, shared.shared_storage(options))
+    trials = tune.tune(search, store, options.trials, options.workers)
+    for reason in tune.failures(store):
+        print(f"failed: {reason}", file=sys.stderr)
+    if not trials:
+        raise ValueError("no trial has finished.")
+    best, recipe = tune.best_cell(trials), options.output / "best.yaml"
+    tune.save_recipe(best, options.seeds, recipe)
+    tune.save_trials(store, table := options.output / "trials.csv")
+    show(tune.best_table(trials, tune.importances(store)))
+    print(f"{tune.trial_counts(store)} All of them: {table}")
+    print(f"The best again: {tune.train_command(best, options.seeds)}")
+    print(f"As a recipe for `eamp sweep`: {recipe}")
+    return 0

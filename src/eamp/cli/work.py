@@ -1,0 +1,32 @@
+"""Join a sweep or a search, here or on another machine, until nothing is left to do."""
+
+from jsonargparse import ArgumentParser, Namespace
+
+from eamp.cli import options as shared
+from eamp.cli.exit_status import resumable
+
+
+def add(parser: ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("--study", type=str | None, help="needed if the store holds several")
+    shared.add_store(parser)
+    parser.add_argument(
+        "--with_parent", type=int | None, help="end when the process of this number has ended"
+    )
+
+
+@resumable
+def run(options: Namespace) -> int:
+    """Run the jobs of a store."""
+    # heavy: imported when the command runs
+    from eamp.experiments.store import Store
+    from eamp.experiments.sweep import run_cell
+    from eamp.experiments.tune import Search, run_try
+    from eamp.experiments.worker import end_with_parent, work
+
+    if options.with_parent is not None:
+        end_with_parent(options.with_parent)
+    store = Store.existing(options.output, options.study, shared.shared_storage(options))
+    run_job = run_cell if Search.saved_in(store) is None else run_try
+    work(store, run_job, announce=lambda line: print(line, flush=True))
+    return 0

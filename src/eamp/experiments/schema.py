@@ -1,0 +1,116 @@
+"""The settings of a cell, and the jobs in which stores keep them.
+
+Recipes, the command line, tables and the keys of jobs are derived from :class:`Settings`. This
+module imports neither torch nor Optuna, so that ``eamp --help`` is fast.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, TypeAlias, get_type_hints
+
+Job: TypeAlias = dict[str, Any]
+
+# The version of the jobs that this module writes; the first version had no marker. When a setting
+# changes its meaning or its default, increase it and translate older jobs in `upgraded`.
+SCHEMA = 2
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that has to be said to train one network again.
+
+    The command line shows these descriptions as the help of its options.
+
+    Attributes:
+        model: gcn, entropic-gcn, pairnorm, g2, gcnii, ...
+        data: name of a dataset, as in `eamp data list`
+        depth: number of hidden layers; most models have an output layer on top
+        name: name in tables and figures; that of the model if left out
+        width: number of hidden channels
+        dropout: probability of dropout
+        entropy: options of the entropy step, as in {"weight": 10, "temperature": 1}
+        options: further options of the model, as in {"theta": 0.5}
+        protocol: paper or standard: how to train, and which epoch counts
+        changes: changes to the protocol, as in {"conv_decay": 0.01}
+        normalize_features: divide the features of every node by their sum
+        seed: seed of initialisation and training
+        split: which of the splits that come with the data, counted from 0
+    """
+
+    model: str
+    data: str
+    depth: int
+    name: str = ""
+    width: int = 64
+    dropout: float = 0.0
+    entropy: dict[str, Any] | None = None
+    options: dict[str, Any] | None = None
+    protocol: str = "standard"
+    changes: dict[str, Any] | None = None
+    normalize_features: bool = False
+    seed: int = 0
+    split: int = 0
+
+    @property
+    def job(self) -> Job:
+        """All settings as a JSON object, as a store keeps them."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+    @property
+    def key(self) -> str:
+        """The key of :attr:`job`, which is the same for cells with the same result."""
+        return job_key(self.job)
+
+
+KINDS = get_type_hints(Settings)
+HELP = dict(re.findall(r"^ +(\w+): (.+)$", Settings.__doc__ or "", re.MULTILINE))
+DEFAULTS = {each.name: each.default for each in fields(Settings) if each.default is not MISSING}
+LISTED = ("data", "depth", "seed", "split")  # may be lists in a recipe
+TEXT_COLUMNS = tuple(name for name, kind in KINDS.items() if kind is str)
+JSON_COLUMNS = tuple(name for name, kind in KINDS.items() if kind == dict[str, Any] | None)
+
+
+def job_key(job: Job) -> str:
+    """Return the settings of a job that change its result, as JSON; it is a job with the same key.
+
+    The display name and settings equal to their defaults are left out: neither a run with another
+    name nor a new setting trains a store again.
+
+    Example:
+        >>> job_key({"schema": 2, "model": "gcn", "name": "GCN", "depth": 4, "width": 64})
+        '{"depth": 4, "model": "gcn", "schema": 2}'
+    """
+    job = upgraded(job)
+    if job.get("entropy"):
+        job = {**job, "entropy": with_energy(job["entropy"])}
+    names = (name for name in job if name != "name" and job[name] != DEFAULTS.get(name, MISSING))
+    return json.dumps({name: job[name] for name in names}, sort_keys=True)
+
+
+def same_cell(before: str, now: str) -> bool:
+    """Return whether two jobs, as JSON of this or an earlier version, have the same key."""
+    try:
+        return before == now or job_key(json.loads(before)) == job_key(json.loads(now))
+    except (TypeError, ValueError):  # not a job
+        return False
+
+
+def upgraded(job: Job) -> Job:
+    """Translate a job of an earlier version into the settings of this version."""
+    if "schema" in job:
+        return job
+    job = {**job, "schema": SCHEMA}
+    if job.get("entropy"):
+        job["entropy"] = with_energy(job["entropy"])
+    if job.get("model") == "pairnorm":  # its depth counted the output layer
+        job["options"] = {**(job.get("options") or {}), "count_output": True}
+    return job
+
+
+def with_energy(entropy: dict[str, Any]) -> dict[str, Any]:
+    """Translate ``normalization``, an old option of the entropy step, into ``energy``."""
+    rest = {name: value for name, value in entropy.items() if name != "normalization"}
+    return {**rest, "energy": "propagation"} if entropy.get("normalization") == "sym" else rest
