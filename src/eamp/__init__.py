@@ -1,4 +1,4 @@
-"""Entropy-aware message passing: a cure for oversmoothing in deep graph networks, and its diagnosis."""
+"""Entropy-aware message passing: a cure for oversmoothing in deep graph networks, and a diagnosis."""
 
 from __future__ import annotations
 
@@ -30,40 +30,32 @@ __all__ = [
     "wrap",
 ]
 
-# Where each public name lives. They load when first used, so that `import eamp` and `eamp --help` are instant.
-_HOMES = {
-    "eamp.scale": ("inference",),
-    "eamp.diagnostics": ("diagnose", "probe"),
-    "eamp.functional": ("boltzmann", "dirichlet_energy", "entropy", "entropy_gradient"),
-    "eamp.graph": ("Graph", "GraphError"),
-    "eamp.nn": ("EntropyAware", "unwrap", "wrap"),
-    "eamp.ops": ("backend",),
+# The room of each public name. Names load when first used, so that `import eamp` is instant.
+_ROOM_OF = {
+    "EntropyAware": "nn",
+    "Graph": "graph",
+    "GraphError": "graph",
+    "backend": "ops",
+    "boltzmann": "functional",
+    "diagnose": "diagnostics",
+    "dirichlet_energy": "functional",
+    "entropy": "functional",
+    "entropy_gradient": "functional",
+    "inference": "scale",
+    "probe": "diagnostics",
+    "unwrap": "nn",
+    "wrap": "nn",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-_ROOMS = (
-    "cli",
-    "data",
-    "diagnostics",
-    "paper",
-    "experiments",
-    "functional",
-    "graph",
-    "nn",
-    "ops",
-    "report",
-    "scale",
-    "training",
-)
+_ROOMS = {"cli", "data", "experiments", "paper", "report", "training", *_ROOM_OF.values()}
+_MOVED = {"batching", "diffusion", "distributed"}  # old modules, which warn when they are imported
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _ROOMS | _MOVED:
         return importlib.import_module(f"eamp.{name}")
-    if name not in _HOME_OF:
+    if name not in _ROOM_OF:
         raise AttributeError(f"module 'eamp' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME_OF[name]), name)
+    return getattr(importlib.import_module(f"eamp.{_ROOM_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
