@@ -1,4 +1,4 @@
-"""Entropy-aware message passing: a cure for oversmoothing in deep graph networks, and a diagnosis."""
+"""Entropy-aware message passing: a cure for oversmoothing in graph networks, and its diagnosis."""
 
 from __future__ import annotations
 
