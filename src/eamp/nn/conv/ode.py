@@ -65,7 +65,7 @@ class EntropyForce:
         if unknown := [name for name in entropy if name not in known]:
             raise ValueError(
                 f"in a differential equation entropy takes {', '.join(known)}, "
-                f"not {', '.join(unknown)}; those are for the step after a layer."
+                f"not {', '.join(unknown)}."
             )
         force = cls(**entropy)
         return None if force.weight == 0 else force

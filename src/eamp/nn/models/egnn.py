@@ -70,14 +70,10 @@ class EGNN(NodeClassifier):
     ) -> None:
         super().__init__(num_layers, dropout, checkpoint)
         beta = c_min / 2 if initial_residual is None else initial_residual
-        if not (0 < c_min < 1 and 0 <= beta <= c_min):
+        if not (0 < c_min < 1 and 0 <= beta <= c_min <= c_max):
             raise ValueError(
-                "0 < c_min < 1 and 0 <= initial_residual <= c_min are needed, "
-                f"but c_min is {c_min} and initial_residual {beta}."
-            )
-        if c_max < c_min:
-            raise ValueError(
-                f"the upper limit c_max = {c_max} is below the lower limit c_min = {c_min}."
+                "0 < c_min < 1 and 0 <= initial_residual <= c_min <= c_max are needed, but "
+                f"c_min is {c_min}, initial_residual {beta} and c_max {c_max}."
             )
         self.penalty_weight = penalty_weight
         self.encoder = glorot_linear(in_channels, hidden_channels)

@@ -1,13 +1,11 @@
 """Graph neural diffusion and, with ``entropy=``, its entropy-aware form."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import Literal
 
 from eamp.nn.conv.ode import EntropyForce, ODEBlock
 from eamp.nn.conv.vector_fields import AttentionDiffusion, RandomWalkDiffusion
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.graph_ode import GraphODE
-
-AttentionKind: TypeAlias = Literal["linear", "nonlinear", "constant"]
 
 
 class GRAND(GraphODE):
@@ -41,7 +39,7 @@ class GRAND(GraphODE):
         *,
         dropout: float = 0.0,
         entropy: Entropy = None,
-        attention: AttentionKind = "linear",
+        attention: Literal["linear", "nonlinear", "constant"] = "linear",
         heads: int = 4,
         head_channels: int = 16,
         method: str = "euler",
@@ -51,7 +49,7 @@ class GRAND(GraphODE):
         adjoint: bool = False,
         checkpoint: bool = False,
     ) -> None:
-        if attention not in get_args(AttentionKind):
+        if attention not in ("linear", "nonlinear", "constant"):
             raise ValueError(
                 f"attention must be 'linear', 'nonlinear' or 'constant', but is {attention!r}."
             )
