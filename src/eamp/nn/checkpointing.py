@@ -13,7 +13,7 @@ from eamp.ops.memory import Heap
 
 Item = TypeVar("Item")
 Layer: TypeAlias = Callable[[Tensor, Item], Tensor]
-MOST_SEGMENTS = 32
+MOST_SEGMENTS = 32  # per level: two levels, with one extra forward pass, are enough for 1024 layers
 
 
 def in_segments(
@@ -23,8 +23,8 @@ def in_segments(
 
     Only the input of each segment of layers is stored for the backward pass, which computes the
     rest again, from the last segment to the first. *L* layers form √*L* segments of √*L* layers.
-    Beyond 1024 layers, segments are cut into segments again, at most 32 each, so that memory and
-    time grow with the logarithm of the depth.
+    Beyond 1024 layers, segments are cut into segments again, at most 32 each: the number of stored
+    embeddings and the number of passes through a layer grow with the logarithm of the depth.
 
     The second computation draws the same random numbers. Results are equal bit for bit, as long as
     the parameters and the training mode of the model do not change before the backward pass.

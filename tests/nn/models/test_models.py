@@ -22,8 +22,8 @@ ENTROPY = {"weight": 0.1, "temperature": 1.0}
 CONTINUOUS = ("acmp", "grand", "entropic-grand")
 # EGNN's activation max(x, b) gives b a gradient only where x < b; by default b starts far below.
 BENT = {"egnn": {"shift": 0.2}}
-# All others draw some parameters twice in their constructors, or in another order.
-CONSTRUCTED_ONCE = [name for name in MODELS if name not in (*CONTINUOUS, "gat", "graphsage")]
+# Constructors of PyG's models draw parameters twice, those of the continuous ones in another order.
+DRAWN_ONCE = [name for name in MODELS if name not in (*CONTINUOUS, "gat", "graphsage", "linear")]
 
 every_model = pytest.mark.parametrize("name", MODELS)
 every_stack_of_layers = pytest.mark.parametrize(
@@ -107,10 +107,11 @@ def test_learned_weight_and_temperature_of_every_layer_get_a_gradient(
 
 @every_model
 def test_prints_the_options_of_the_entropy_step(name: str) -> None:
-    assert repr(build(name, entropy=ENTROPY)).count("weight=0.1, temperature=1.0") == {
-        **dict.fromkeys(CONTINUOUS, 1),
-        "g2": 1,
-    }.get(name, LAYERS)
+    model = build(name, entropy=ENTROPY)
+    layers = [layer for layer in model.modules() if isinstance(layer, eamp.EntropyAware | ODEBlock)]
+    assert layers
+    assert all("weight=0.1, temperature=1.0" in repr(layer) for layer in layers)
+    assert type(model).__name__ in repr(model)
 
 
 @every_model
@@ -151,7 +152,7 @@ def test_reset_parameters_draws_anew_from_the_seed(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", CONSTRUCTED_ONCE)
+@pytest.mark.parametrize("name", DRAWN_ONCE)
 def test_reset_parameters_gives_the_network_that_the_constructor_gave(name: str) -> None:
     model, fresh = build(name, seed=5, entropy=ENTROPY), build(name, seed=3, entropy=ENTROPY)
     torch.manual_seed(3)
