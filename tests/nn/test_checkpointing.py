@@ -1,4 +1,4 @@
-"""Checkpointing changes what is kept for the backward pass and nothing else, in every model, entropic or not."""
+"""Checkpointing changes the memory of the backward pass and nothing else, in every model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torch.nn import Module
 import eamp
 from eamp.nn.checkpointing import in_segments
 from eamp.nn.models import MODELS
+from eamp.nn.models.traits import traits
 from eamp.training.sparse_features import sparse_features
 from problems import irregular_graph
 
@@ -23,10 +24,8 @@ X = torch.randn(GRAPH.num_nodes, 5, generator=torch.Generator().manual_seed(0))
 LAYERS = 25
 STEP = {"weight": 0.3, "temperature": 1.0}
 EXACT = {**STEP, "detach": False}
-FORCE, OF_A_FORCE = (
-    {"acmp", "grand", "entropic-grand"},
-    {"none", "detached", "exact"},
-)  # a term in an equation, with fewer options
+FORCE = {"acmp", "grand", "entropic-grand"}  # the step is a term in an equation, with fewer options
+OF_A_FORCE = {"none", "detached", "exact"}
 OURS = [name for name in MODELS if name not in ("gat", "graphsage")]
 STEPS: dict[str, dict[str, Any] | None] = {
     "none": None,
@@ -51,7 +50,7 @@ def network(name: str, checkpoint: bool, **options: Any) -> Module:
 
 @contextmanager
 def counting() -> Iterator[list[int]]:
-    """Collects the bytes of every tensor that is kept for a backward pass, each storage once."""
+    """Count the bytes of all tensors that are kept for a backward pass, each storage once."""
     sizes: dict[int, int] = {}
     total = [0]
 
@@ -66,7 +65,8 @@ def counting() -> Iterator[list[int]]:
 
 
 def training_step(model: Module, x: Tensor = X) -> tuple[list[Tensor], int]:
-    """Logits, gradients and buffers of two steps, and the number that is drawn next; and the bytes kept in the first."""
+    """Return logits, gradients and buffers of two steps, the next random number, and the bytes that
+    the first step keeps."""
     torch.manual_seed(1)
     results: list[Tensor] = []
     kept = []
@@ -76,7 +76,7 @@ def training_step(model: Module, x: Tensor = X) -> tuple[list[Tensor], int]:
             logits = model(x, GRAPH)
         kept.append(total[0])
         loss = logits.log_softmax(1)[:, 0].sum()
-        if callable(auxiliary_loss := getattr(model, "auxiliary_loss", None)):
+        if (auxiliary_loss := traits(model).auxiliary_loss) is not None:
             loss = loss + auxiliary_loss()
         loss.backward()
         results += [logits.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
@@ -102,12 +102,8 @@ def test_the_same_numbers_from_fewer_bytes(name: str, step: str) -> None:
     expected, many = training_step(network(name, False, **options))
     results, few = training_step(network(name, True, **options))
     assert_same(results, expected)
-    if name != "linear" or step in (
-        "exact",
-        "auto",
-        "learned",
-        "feedback",
-    ):  # else a backward pass needs no embedding at all
+    # The backward pass of linear propagation needs no embedding, unless the step is differentiated.
+    if name != "linear" or step in ("exact", "auto", "learned", "feedback"):
         assert few < 0.7 * many
 
 
@@ -169,7 +165,7 @@ def test_a_probe_sees_every_layer_once(name: str) -> None:
         with eamp.probe(
             model,
             ["energy"],
-            layers=getattr(model, "probed_layers", None),
+            layers=traits(model).probed_layers,
             gradients=True,
             history=True,
         ) as p:
@@ -212,7 +208,7 @@ def test_models_of_pyg_say_that_they_cannot() -> None:
         network("gat", True)
 
 
-# --- The segments themselves ------------------------------------------------------------------------------------------
+# --- The segments themselves ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layers", [0, 1, 2, 3, 16, 17, 64, 100, 257, 1000])
@@ -232,7 +228,7 @@ def test_every_layer_runs_once_forward_and_in_order(layers: int) -> None:
 
 
 def peak(layers: int) -> tuple[int, int]:
-    """How many embeddings are alive at most during a training step, and how many layers are run in all."""
+    """Return the most embeddings alive in a training step, and the number of layers run in all."""
     alive = most = runs = 0
 
     class Square(torch.autograd.Function):

@@ -7,9 +7,15 @@ from eamp.nn import GCNII, parameter_groups
 
 def test_convolutions_and_dense_layers_decay_apart_and_the_step_not_at_all() -> None:
     model = GCNII(5, 8, 3, num_layers=4, entropy={"learn_weight": True, "learn_temperature": True})
-    rest, convs, dense = parameter_groups(model, conv_decay=0.3, dense_decay=0.2)
-    assert [len(group["params"]) for group in (rest, convs, dense)] == [8, 4, 4]
-    assert [group["weight_decay"] for group in (rest, convs, dense)] == [0.0, 0.3, 0.2]
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    groups = [
+        ({names[parameter] for parameter in group["params"]}, group["weight_decay"])
+        for group in parameter_groups(model, conv_decay=0.3, dense_decay=0.2)
+    ]
+    step = {f"convs.{i}.{name}" for i in range(4) for name in ("weight", "log_temperature")}
+    convs = {f"convs.{i}.conv.weight1" for i in range(4)}
+    dense = {f"{part}.{name}" for part in ("encoder", "decoder") for name in ("weight", "bias")}
+    assert groups == [(step, 0.0), (convs, 0.3), (dense, 0.2)]
     assert len(parameter_groups(GCNII(5, 8, 3, num_layers=4))) == 2
 
 

@@ -1,15 +1,16 @@
 """Layers and models."""
 
+from eamp.nn.conv.deep_conv import DeepConv, GCNIIConv
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.models import MODELS
 from eamp.nn.models.acmp import ACMP
-from eamp.nn.models.deep_gcn import DeepConv, DeepGCN
+from eamp.nn.models.deep_gcn import DeepGCN
 from eamp.nn.models.egnn import EGNN
 from eamp.nn.models.g2 import G2
 from eamp.nn.models.gcn import GCN
-from eamp.nn.models.gcnii import GCNII, GCNIIConv
+from eamp.nn.models.gcnii import GCNII
 from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN

@@ -1,11 +1,9 @@
-"""Backpropagation through very many layers without keeping what every one of them computed."""
-
-from __future__ import annotations
+"""Activation checkpointing: backpropagation through many layers in little memory."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,21 +12,22 @@ from torch.utils.checkpoint import checkpoint
 from eamp.ops.memory import Heap
 
 Item = TypeVar("Item")
-MOST_SEGMENTS = 32
+Layer: TypeAlias = Callable[[Tensor, Item], Tensor]
+MOST_SEGMENTS = 32  # per level: two levels, with one extra forward pass, are enough for 1024 layers
 
 
 def in_segments(
-    layer: Callable[[Tensor, Item], Tensor],
-    items: Iterable[Item],
-    x: Tensor,
-    keep_little: bool = True,
+    layer: Layer[Item], items: Iterable[Item], x: Tensor, keep_little: bool = True
 ) -> Tensor:
-    """``x = layer(x, item)`` for one item after the other, as :func:`functools.reduce` does it. With ``keep_little``, layers form segments
-    of which only the input is kept for the backward pass; the rest is computed again, segment by segment, from the last to the first.
+    """Apply ``x = layer(x, item)`` for every item in turn, with checkpoints if ``keep_little``.
 
-    *L* layers are √*L* segments of √*L* layers. Beyond 1024 layers segments are themselves cut into segments, at most 32 each: what is kept
-    grows with the logarithm of the depth, and so does the time. What is random comes out the same a second time, and results are the same
-    bit for bit, as long as the model stays as it is (its parameters, and its being in training) until the backward pass.
+    Only the input of each segment of layers is stored for the backward pass, which computes the
+    rest again, from the last segment to the first. *L* layers form √*L* segments of √*L* layers.
+    Beyond 1024 layers, segments are cut into segments again, at most 32 each: the number of stored
+    embeddings and the number of passes through a layer grow with the logarithm of the depth.
+
+    The second computation draws the same random numbers. Results are equal bit for bit, as long as
+    the parameters and the training mode of the model do not change before the backward pass.
 
     Example:
         >>> import torch
@@ -47,22 +46,18 @@ def in_segments(
 
 
 def in_tree(
-    layer: Callable[[Tensor, Item], Tensor],
-    items: Sequence[Item],
-    x: Tensor,
-    levels: int,
-    heap: Heap | None,
+    layer: Layer[Item], items: Sequence[Item], x: Tensor, levels: int, heap: Heap | None
 ) -> Tensor:
-    """Segments inside segments, down to layers at level 1."""
+    """Apply the layers in nested segments; at level 1 the segments are single layers."""
     if heap is not None:
-        heap.give_back()  # what other segments have left behind
+        heap.give_back()  # memory that other segments have freed
     if levels == 1 or not items:
         return reduce(layer, items, x)
     size = math.ceil(len(items) ** (1 - 1 / levels))
     last = (len(items) - 1) // size * size
     for start in range(0, last, size):
-        x = checkpoint(
-            in_tree, layer, items[start : start + size], x, levels - 1, heap, use_reentrant=False
-        )
-    # The backward pass begins with the last segment: what that computed would be dropped only to be computed again at once.
+        segment = items[start : start + size]
+        x = checkpoint(in_tree, layer, segment, x, levels - 1, heap, use_reentrant=False)
+    # No checkpoint for the last segment: the backward pass begins with it, and would compute at
+    # once what had just been dropped.
     return in_tree(layer, items[last:], x, levels - 1, heap)

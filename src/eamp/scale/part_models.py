@@ -19,13 +19,15 @@ from torch.nn import (
 from torch_geometric.nn import MLP, DeepGCNLayer, PairNorm
 from torch_geometric.nn.dense.linear import Linear as LazyLinear
 
+from eamp.nn.conv.deep_conv import DeepConv, GCNIIConv
 from eamp.nn.conv.gcn_conv import GCNConv
+from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropy_aware import EntropyAware
-from eamp.nn.models.deep_gcn import DeepConv, DeepGCN
+from eamp.nn.models.deep_gcn import DeepGCN
 from eamp.nn.models.g2 import G2
-from eamp.nn.models.gcn import GCN, ResidualUpdate
-from eamp.nn.models.gcnii import GCNII, GCNIIConv
-from eamp.nn.models.linear_propagation import LinearPropagation, PropagationStep
+from eamp.nn.models.gcn import GCN
+from eamp.nn.models.gcnii import GCNII
+from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
 from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.step.weight import SCHEDULES, Weight
@@ -53,7 +55,6 @@ OURS = (
     GCNII,
     GCNIIConv,
     LinearPropagation,
-    PropagationStep,
     G2,
     ResidualGCN,
     DeepGCN,

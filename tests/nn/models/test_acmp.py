@@ -1,4 +1,4 @@
-"""Allen–Cahn message passing: wells, repulsion, and the published sum."""
+"""Allen–Cahn message passing: wells, attraction and repulsion."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
 from torch import Tensor
 
 import eamp
-from eamp.nn.conv.attention_diffusion import AttentionDiffusion
-from eamp.nn.conv.ode import Flow
-from eamp.nn.models.acmp import ACMP, AllenCahn, GCNDiffusion
-from problems import irregular_graph, problems, random_graph, undirected
+from eamp.nn.conv.ode import ODEBlock
+from eamp.nn.conv.vector_fields import AllenCahn, AttentionDiffusion, GCNDiffusion
+from eamp.nn.models.acmp import ACMP
+from problems import irregular_graph, random_graph, undirected
 
 every_attraction = pytest.mark.parametrize("attraction", ["gat", "gcn"])
 
 
 def evolve(
-    field: AllenCahn, x: Tensor, graph: eamp.Graph, time: int, flow: Flow | None = None
+    field: AllenCahn, x: Tensor, graph: eamp.Graph, time: int, flow: ODEBlock | None = None
 ) -> Tensor:
-    flow = flow or Flow("rk4", steps=10)
+    flow = flow or ODEBlock("rk4", steps=10)
     with torch.no_grad():
         frozen = field.at_start(x, graph)
         for _ in range(time):
@@ -30,65 +29,11 @@ def evolve(
     return x
 
 
-def without_coupling(field: AllenCahn) -> AllenCahn:
-    torch.nn.init.constant_(field.logit_coupling, -math.inf)
-    return field
-
-
-def literal(
-    x: Tensor, graph: eamp.Graph, weight: Tensor, repulsion: float, coupling: Tensor, well: Tensor
-) -> Tensor:
-    """The equation, node by node and neighbour by neighbour; ``weight`` is ``[n, n]``."""
-    adjacency = torch.zeros_like(weight)
-    adjacency[tuple(graph.edge_index)] = (
-        1.0 if graph.edge_weight is None else graph.edge_weight.to(x.dtype)
-    )
-    rows = []
-    for i in range(x.size(0)):
-        total = torch.zeros_like(x[i])
-        for j in range(x.size(0)):
-            if adjacency[i, j]:
-                total = total + (weight[i, j] - repulsion * adjacency[i, j]) * (x[j] - x[i])
-        rows.append(coupling * total + well * x[i] * (1 - x[i] ** 2))
-    return torch.stack(rows)
-
-
-@given(problems())
-def test_is_the_published_sum_with_gcn_weights(problem: tuple[Tensor, eamp.Graph]) -> None:
-    x, graph = problem
-    field = AllenCahn(x.size(1), GCNDiffusion(), repulsion=0.3, coupling=0.6, well=0.2).double()
-    torch.nn.init.normal_(field.logit_coupling)
-    torch.nn.init.normal_(field.logit_well)
-    weight = x.new_zeros(x.size(0), x.size(0))
-    row, col = graph.edge_index
-    a = 1.0 if graph.edge_weight is None else graph.edge_weight.double()
-    weight[row, col] = a * ((graph.degree[row] + 1) * (graph.degree[col] + 1)).rsqrt()
-    expected = literal(
-        x, graph, weight, 0.3, field.logit_coupling.sigmoid(), field.logit_well.sigmoid()
-    )
-    torch.testing.assert_close(field(x, graph), expected)
-
-
-def test_is_the_published_sum_with_attention() -> None:
-    graph, x = irregular_graph(), torch.randn(10, 3, dtype=torch.float64)
-    field = AllenCahn(3, AttentionDiffusion(3), repulsion=0.3).double()
-    edge, own = field.at_start(x, graph)
-    weight = x.new_zeros(10, 10)
-    weight[tuple(graph.edge_index)] = edge
-    half = torch.full((3,), 0.5, dtype=torch.float64)
-    torch.testing.assert_close(
-        field(x, graph, edge, own), literal(x, graph, weight, 0.3, half, half)
-    )
-
-
 def test_without_coupling_every_particle_settles_in_the_well_of_its_sign() -> None:
     x = torch.randn(40, 3)
-    settled = evolve(
-        without_coupling(AllenCahn(3, GCNDiffusion(), repulsion=1.0)),
-        x,
-        random_graph(40, 80),
-        time=40,
-    )
+    field = AllenCahn(3, GCNDiffusion(), repulsion=1.0)
+    torch.nn.init.constant_(field.logit_coupling, -math.inf)
+    settled = evolve(field, x, random_graph(40, 80), time=40)
     torch.testing.assert_close(settled, x.sign(), rtol=0, atol=1e-3)
 
 
@@ -122,7 +67,7 @@ def test_with_much_repulsion_the_sides_of_a_bipartite_graph_go_to_different_well
     side = torch.tensor([1.0, -1.0]).repeat(n // 2).unsqueeze(1)
     x = 0.5 + 0.02 * side + 0.001 * torch.randn(n, 1)  # one clump, far nearer to +1 than to −1
     settled = evolve(
-        AllenCahn(1, GCNDiffusion(), repulsion=2.0), x, graph, time=60, flow=Flow("dopri5")
+        AllenCahn(1, GCNDiffusion(), repulsion=2.0), x, graph, time=60, flow=ODEBlock("dopri5")
     )
     assert torch.equal(settled.sign(), side)
     assert float(settled.abs().min()) > 0.9
@@ -136,7 +81,7 @@ def test_energy_has_a_floor_where_plain_diffusion_has_none() -> None:
             x,
             graph,
             time=200,
-            flow=Flow("euler", steps=10),
+            flow=ODEBlock("euler", steps=10),
         )
         for repulsion, well in ((0.0, 1e-6), (0.3, 0.5))
     )
@@ -164,18 +109,8 @@ def test_adaptive_and_fixed_step_solvers_agree(attraction: Any) -> None:
     for solver in solvers:
         torch.manual_seed(0)
         entropy = {"weight": 0.5, "temperature": 2.0}
-        model = ACMP(
-            5,
-            4,
-            3,
-            3,
-            attraction=attraction,
-            repulsion=0.3,
-            every_evaluation=True,
-            entropy=entropy,
-            **solver,
-        )
-        logits.append(model.double()(x, graph))
+        options = {"repulsion": 0.3, "every_evaluation": True, "entropy": entropy, **solver}
+        logits.append(ACMP(5, 4, 3, 3, attraction=attraction, **options).double()(x, graph))
     torch.testing.assert_close(logits[0], logits[1], rtol=1e-5, atol=1e-6)
 
 
@@ -194,15 +129,11 @@ def test_gradient_reaches_every_parameter_with_every_solver(options: dict[str, A
 
 def test_entropy_is_added_to_the_forces() -> None:
     graph, x = irregular_graph(), torch.randn(10, 5, dtype=torch.float64)
-    model = ACMP(
-        5, 4, 3, 1, steps_per_layer=1, entropy={"weight": 0.5, "temperature": 2.0}
-    ).double()
+    entropy = {"weight": 0.5, "temperature": 2.0}
+    model = ACMP(5, 4, 3, 1, steps_per_layer=1, entropy=entropy).double()
     h = model.encoder(x)
-    h = (
-        h
-        + model.field(h, graph, *model.field.at_start(h, graph))
-        + 0.5 * eamp.entropy_gradient(h, graph, temperature=2.0)
-    )
+    forces = model.field(h, graph, *model.field.at_start(h, graph))
+    h = h + forces + 0.5 * eamp.entropy_gradient(h, graph, temperature=2.0)
     torch.testing.assert_close(model(x, graph), model.decoder(h.relu()))
 
 

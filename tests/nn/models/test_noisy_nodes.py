@@ -12,7 +12,7 @@ from problems import irregular_graph
 
 
 class Subtract(Module):
-    """Two columns of zeros as logits, and as its guess of the noise whatever is not ``clean`` in its input, over ``scale``."""
+    """A model that returns zero logits, and predicts the noise as (input − clean) / scale."""
 
     def __init__(self, clean: Tensor, scale: float) -> None:
         super().__init__()
@@ -23,15 +23,14 @@ class Subtract(Module):
 
 
 @pytest.mark.parametrize("size", [0.01, 1.0, 50.0])
-def test_loss_compares_the_guess_with_the_noise(size: float) -> None:
+def test_loss_compares_the_prediction_with_the_noise(size: float) -> None:
     """Features of ±size have that root mean square."""
     graph, x = irregular_graph(), size * torch.ones(10, 4) * torch.tensor([1.0, -1.0, 1.0, -1.0])
     right = NoisyNodes(Subtract(x, 0.3 * size), 2, noise=0.3)
     right(x, graph)
     assert float(right.auxiliary_loss()) < 1e-10
-    wrong = NoisyNodes(
-        Subtract(x - 3 * 0.3 * size, 0.3 * size), 2, noise=0.3, weight=0.5
-    )  # each guess is 3 too high
+    too_high_by_3 = Subtract(x - 3 * 0.3 * size, 0.3 * size)
+    wrong = NoisyNodes(too_high_by_3, 2, noise=0.3, weight=0.5)
     wrong(x, graph)
     assert float(wrong.auxiliary_loss()) == pytest.approx(0.5 * 9.0, rel=1e-4)
 
@@ -46,7 +45,7 @@ def test_no_noise_in_evaluation() -> None:
     assert not torch.equal(model.train()(x, graph), model(x, graph))
 
 
-def test_loss_trains_the_guess() -> None:
+def test_loss_trains_the_prediction() -> None:
     torch.manual_seed(0)
     graph, x = irregular_graph(), torch.randn(10, 5)
     model = NoisyNodes(GCN(5, 8, 3 + 5, 2), 3)
@@ -58,7 +57,7 @@ def test_loss_trains_the_guess() -> None:
 
 
 def test_copies_between_forward_and_backward() -> None:
-    """A training loop keeps its best model by copying it, whatever loss is still held."""
+    """A training loop copies its best model, also while a loss is held."""
     model = NoisyNodes(GCN(5, 8, 3 + 5, 2), 3)
     model(torch.randn(10, 5), irregular_graph())
     twin = copy.deepcopy(model)

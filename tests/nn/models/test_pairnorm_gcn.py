@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import Tensor
+from torch_geometric.nn import GCNConv, PairNorm
 
 import eamp
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
@@ -8,7 +9,7 @@ from problems import irregular_graph
 
 
 def normalised(model: PairNormGCN, x: Tensor, graph: eamp.Graph) -> list[Tensor]:
-    """What comes out of the normalisation in every hidden layer."""
+    """Return the output of the normalisation in every hidden layer."""
     seen: list[Tensor] = []
     handle = model.norm.register_forward_hook(
         lambda _module, _inputs, output: seen.append(output.detach())
@@ -26,7 +27,7 @@ def test_keeps_the_total_squared_distance_of_all_pairs(scale: float, hidden: int
     graph = irregular_graph()
     model = PairNormGCN(5, hidden, 3, num_layers=9, scale=scale).double()
     layers = normalised(model, torch.randn(10, 5, dtype=torch.float64), graph)
-    assert len(layers) == 8
+    assert len(layers) == 9
     for layer in layers:
         assert float(torch.cdist(layer, layer).square().sum()) == pytest.approx(
             2 * 10**2 * scale**2, rel=0.02
@@ -43,8 +44,31 @@ def test_scaled_individually_every_node_has_the_norm_s(scale: float) -> None:
         )
 
 
-def test_one_layer_is_the_output_convolution() -> None:
-    model = PairNormGCN(5, 16, 3, num_layers=1)
+def test_is_pygs_convolutions_and_norms() -> None:
+    graph, x = irregular_graph(), torch.randn(10, 5, dtype=torch.float64)
+    model = PairNormGCN(5, 8, 3, num_layers=2, scale=2.0).double()
+    h = x
+    for i, ours in enumerate([*model.convs, model.output]):
+        theirs = GCNConv(h.size(1), 3 if i == 2 else 8).double()
+        theirs.load_state_dict(ours.state_dict())
+        h = theirs(h, graph.edge_index)
+        h = PairNorm(2.0)(h).relu() if i < 2 else h
+    torch.testing.assert_close(model(x, graph), h)
+
+
+def test_the_output_convolution_is_counted_on_demand() -> None:
+    assert len(PairNormGCN(5, 16, 3, num_layers=3).convs) == 3
+    counted = PairNormGCN(5, 16, 3, num_layers=3, count_output=True)
+    assert len(counted.convs) == 2
+    torch.manual_seed(1)
+    fewer = PairNormGCN(5, 16, 3, num_layers=2)
+    fewer.load_state_dict(counted.state_dict())
+    x, graph = torch.randn(10, 5), irregular_graph()
+    assert torch.equal(fewer(x, graph), counted(x, graph))
+
+
+def test_one_layer_may_be_the_output_convolution() -> None:
+    model = PairNormGCN(5, 16, 3, num_layers=1, count_output=True)
     assert len(model.convs) == 0
     assert (model.output.in_channels, model.output.out_channels) == (5, 3)
 

@@ -1,6 +1,4 @@
-"""A PyG layer where an :class:`eamp.Graph` may come in place of ``edge_index``."""
-
-from __future__ import annotations
+"""An adapter with which a PyG layer takes an :class:`eamp.Graph` in place of ``edge_index``."""
 
 import inspect
 from typing import Any
@@ -13,27 +11,24 @@ from eamp.nn.conv.gcn_conv import MessagePassingLayer
 
 
 def with_weights(conv: Module, graph: Graph, options: dict[str, Any]) -> dict[str, Any]:
-    """``options`` with the weights of ``graph`` among them, if it has any, the layer has a use for them, and no others are given."""
-    if graph.edge_weight is None or options.get("edge_weight") is not None:
+    """Return ``options`` with the edge weights of ``graph`` added.
+
+    They are added only if the graph has weights, the layer takes an ``edge_weight``, and none is
+    among the options yet.
+    """
+    takes_weights = "edge_weight" in inspect.signature(conv.forward).parameters
+    if not takes_weights or options.get("edge_weight") is not None or graph.edge_weight is None:
         return options
-    return (
-        {**options, "edge_weight": graph.edge_weight}
-        if "edge_weight" in inspect.signature(conv.forward).parameters
-        else options
-    )
+    return {**options, "edge_weight": graph.edge_weight}
 
 
 class FromPyG(MessagePassingLayer):
-    r"""A layer of PyG that also takes an :class:`eamp.Graph`, whose edges it hands on, and its weights to layers that take them.
+    r"""A PyG layer that also takes an :class:`eamp.Graph`.
+
+    The layer gets the edges of the graph, and their weights if it takes an ``edge_weight``.
 
     Args:
-        conv: a layer called as ``conv(x, edge_index, ...)``.
-
-    Shapes:
-        - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
-        - **output:** whatever ``conv`` returns.
-
-    BibTeX key for ``eamp cite``: ``fey2019fast``.
+        conv: A layer that is called as ``conv(x, edge_index, ...)``.
 
     Example:
         >>> import torch, eamp
@@ -47,16 +42,11 @@ class FromPyG(MessagePassingLayer):
         super().__init__()
         self.conv = conv
 
-    def reset_parameters(self) -> None:
-        """Reset the layer."""
-        self.conv.reset_parameters()  # type: ignore[operator]  # torch types a module's attributes as tensors or modules
-
     def forward(self, x: Tensor, edge_index: Adjacency, **options: Any) -> Tensor:
         """Run the layer."""
         if isinstance(edge_index, Graph):
-            return self.conv(
-                x, edge_index.edge_index, **with_weights(self.conv, edge_index, options)
-            )
+            options = with_weights(self.conv, edge_index, options)
+            return self.conv(x, edge_index.edge_index, **options)
         return self.conv(x, edge_index, **options)
 
     def __repr__(self) -> str:

@@ -1,22 +1,36 @@
-"""The graph convolution that most of our models are made of."""
+"""The graph convolution, and the propagation that other layers share with it."""
 
-from __future__ import annotations
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn import Module, Parameter
 from torch_geometric.nn.dense.linear import Linear
+from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency, graph_for
 from eamp.ops import accumulate_dtype, neighbour_sums, propagation_scale
 
+# A linear layer that also takes sparse features, with PyG's usual initialisation in layers.
+glorot_linear = partial(Linear, weight_initializer="glorot", bias_initializer="zeros")
+
 
 class MessagePassingLayer(Module):
-    """A layer that :func:`eamp.wrap` and :func:`eamp.probe` recognise, as they do PyG's.
+    r"""Base class of eamp's layers, which :func:`eamp.wrap` and :func:`eamp.probe` recognise.
 
-    Its ``forward`` takes features first, has an argument named ``edge_index`` that may be an
-    :class:`eamp.Graph`, and returns a tensor.
+    ``forward`` takes the features first, and the graph in an argument named ``edge_index``.
+
+    Shapes:
+        - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices
+          :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`, and, in layers with an initial
+          residual connection, initial features :math:`(|\mathcal{V}|, F_{in})`.
+        - **output:** features :math:`(|\mathcal{V}|, F_{out})`.
     """
+
+    def reset_parameters(self) -> None:
+        """Reset every layer inside this one."""
+        for child in self.children():
+            reset(child)
 
 
 def gcn_propagate(
@@ -26,22 +40,22 @@ def gcn_propagate(
     share: float = 0.0,
     bias: Tensor | None = None,
 ) -> Tensor:
-    r"""Return :math:`\hat A \mathbf{X}`, the propagation of graph convolutions.
+    r"""Return :math:`(1 - \alpha) \hat{A} \mathbf{X} + \alpha \mathbf{Y} + b`.
 
-    :math:`\hat A = \tilde{D}^{-1/2} (A + I) \tilde{D}^{-1/2}` with :math:`\tilde{D} = D + I`. It is
-    its own transpose and is never built: forward and backward are the same pass over the edges.
+    :math:`\hat{A} = \tilde{D}^{-1/2} (A + I) \tilde{D}^{-1/2}` with :math:`\tilde{D} = D + I` is
+    symmetric and never built: forward and backward are the same pass over the edges.
 
     Args:
-        x: features :math:`\mathbf{X}`, ``[n, F]``.
-        edge_index: the graph.
-        mixed_in: features :math:`\mathbf{Y}`; the result is then
-            :math:`(1 - \alpha) \hat A \mathbf{X} + \alpha \mathbf{Y}`.
+        x: Features :math:`\mathbf{X}` of shape ``[n, F]``.
+        edge_index: The graph.
+        mixed_in: :math:`\mathbf{Y}` of shape ``[n, F]``, or ``None`` for :math:`\alpha = 0`.
         share: :math:`\alpha`.
-        bias: ``[F]``, added to every row.
+        bias: :math:`b` of shape ``[F]``, or ``None`` for 0.
 
     Example:
         >>> import torch
-        >>> gcn_propagate(torch.tensor([[1.0], [5.0]]), torch.tensor([[0, 1], [1, 0]])).round(decimals=3)
+        >>> x, edge_index = torch.tensor([[1.0], [5.0]]), torch.tensor([[0, 1], [1, 0]])
+        >>> gcn_propagate(x, edge_index).round(decimals=3)
         tensor([[3.],
                 [3.]])
     """
@@ -51,28 +65,21 @@ def gcn_propagate(
 
 
 class GCNConv(MessagePassingLayer):
-    r"""The graph convolution of Kipf & Welling, for undirected graphs.
+    r"""The graph convolution, for undirected graphs.
 
-    It comes from `"Semi-Supervised Classification with Graph Convolutional Networks"
-    <https://arxiv.org/abs/1609.02907>`_ (2017).
+    From `"Semi-Supervised Classification with Graph Convolutional Networks"
+    <https://arxiv.org/abs/1609.02907>`_ (Kipf & Welling, 2017).
 
     .. math::
         \mathbf{X}' = \tilde{D}^{-1/2} (A + I) \tilde{D}^{-1/2} \mathbf{X} W + b
 
-    Parameters, names and initialisation are those of PyG's layer, so weights can be exchanged
-    between the two. Weights of edges come with an :class:`eamp.Graph`.
+    Parameters, their names and their initialisation are those of PyG's ``GCNConv``, so each loads
+    the other's state dict. For edge weights, pass an :class:`eamp.Graph` that has them.
 
     Args:
-        in_channels: size of each input sample.
-        out_channels: size of each output sample.
-        bias: add a bias.
-
-    Shapes:
-        - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices
-          :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
-        - **output:** features :math:`(|\mathcal{V}|, F_{out})`.
-
-    BibTeX key for ``eamp cite``: ``kipf2017semi``.
+        in_channels: Size of each input sample.
+        out_channels: Size of each output sample.
+        bias: Add a bias.
 
     Example:
         >>> import torch
@@ -83,22 +90,22 @@ class GCNConv(MessagePassingLayer):
     def __init__(self, in_channels: int, out_channels: int, bias: bool = True) -> None:
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
+        self.lin = glorot_linear(in_channels, out_channels, bias=False)
         self.bias = Parameter(torch.zeros(out_channels)) if bias else None
 
     def reset_parameters(self) -> None:
-        """Reset the weights as Glorot does, and the bias to zero."""
-        self.lin.reset_parameters()
+        """Reset the weights (Glorot) and the bias (zero)."""
+        super().reset_parameters()
         if self.bias is not None:
             torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
-        """Transform and propagate, in the cheaper order."""
-        # Sparse features are transformed first: the propagation takes dense ones.
+        """Transform and propagate, in the cheaper order; sparse features are transformed first."""
         if self.in_channels >= self.out_channels or x.layout != torch.strided:
             return gcn_propagate(self.lin(x), edge_index, bias=self.bias)
         out: Tensor = self.lin(gcn_propagate(x, edge_index))
-        return out if self.bias is None else out.add_(self.bias)  # in place: the tensor is new
+        # In place, because autograd does not need the sum.
+        return out if self.bias is None else out.add_(self.bias)
 
     def __repr__(self) -> str:
         return f"GCNConv({self.in_channels}, {self.out_channels})"

@@ -1,6 +1,4 @@
-"""Noisy Nodes: disturb the input, and learn to tell the disturbance."""
-
-from __future__ import annotations
+"""Noisy Nodes: noise on the input features, and a loss for predicting it."""
 
 from typing import Any
 
@@ -8,37 +6,37 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
+from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency
 
 
 class NoisyNodes(Module):
-    r"""Input noise with a denoising loss, around any model, from `"Simple GNN Regularisation for 3D Molecular Property Prediction and
-    Beyond" <https://arxiv.org/abs/2106.07971>`_ (Godwin et al., 2022).
+    r"""Any model, with noise on its input features in training and a loss for predicting the noise.
+
+    From `"Simple GNN Regularisation for 3D Molecular Property Prediction and Beyond"
+    <https://arxiv.org/abs/2106.07971>`_ (Godwin et al., 2022).
 
     .. math::
-        (\mathbf{Y}, \hat{\boldsymbol{\varepsilon}}) = \mathrm{model}(\mathbf{X} + \sigma \, r \, \boldsymbol{\varepsilon}), \qquad
+        (\mathbf{Y}, \hat{\boldsymbol{\varepsilon}}) =
+            \mathrm{model}(\mathbf{X} + \sigma \, r \, \boldsymbol{\varepsilon}), \qquad
         \boldsymbol{\varepsilon} \sim \mathcal{N}(0, 1), \qquad
-        \mathcal{L}_\mathrm{aux} = w \cdot \mathrm{mean} \, (\hat{\boldsymbol{\varepsilon}} - \boldsymbol{\varepsilon})^2
+        \mathcal{L}_\mathrm{aux} =
+            w \cdot \mathrm{mean} \, (\hat{\boldsymbol{\varepsilon}} - \boldsymbol{\varepsilon})^2
 
-    with :math:`r` the root mean square of all features, so that :math:`\sigma` means the same for features of any scale.
+    :math:`r` is the root mean square of all features, so that :math:`\sigma` does not depend on
+    their scale. A node can predict its own noise only from an embedding that differs from its
+    neighbours', so the loss counteracts oversmoothing.
 
-    A node can only tell its own noise from an embedding that has kept it apart from its neighbours, so the loss holds against
-    oversmoothing. In evaluation there is no noise.
-
-    ``forward`` returns the logits alone. After a forward pass in training mode, add :meth:`auxiliary_loss` to the loss.
+    After a forward pass in training mode, add :meth:`auxiliary_loss` to the loss. Shapes are those
+    of :class:`NodeClassifier`.
 
     Args:
-        model: a model with ``out_channels + in_channels`` outputs: first the logits, then its guess of the noise on every input feature.
-        out_channels: how many of the outputs are logits.
-        noise: :math:`\sigma`, the size of the noise in relation to that of the features.
+        model: A model with ``out_channels + in_channels`` outputs: the logits, and the predicted
+            noise of every input feature.
+        out_channels: Number of logits.
+        noise: :math:`\sigma`, the size of the noise relative to that of the features.
         weight: :math:`w`.
-
-    Shapes:
-        - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
-        - **output:** logits :math:`(|\mathcal{V}|, F_{out})`.
-
-    BibTeX key for ``eamp cite``: ``godwin2022simple``.
 
     Example:
         >>> import torch
@@ -60,37 +58,39 @@ class NoisyNodes(Module):
     def reset_parameters(self) -> None:
         """Reset the model."""
         self._auxiliary_loss = None
-        self.model.reset_parameters()  # type: ignore[operator]  # torch types a module's attributes as tensors or modules
+        reset(self.model)
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
-        """Logits of every node; in training, from disturbed features."""
+        """Return the logits of every node; in training mode, from noisy features."""
         noise = torch.randn_like(x) if self.training else None
-        out = self.model(
-            x if noise is None else x + self.noise * x.detach().square().mean().sqrt() * noise,
-            edge_index,
-        )
+        noisy = x
+        if noise is not None:
+            noisy = x + self.noise * x.detach().square().mean().sqrt() * noise
+        out = self.model(noisy, edge_index)
         if out.size(1) != self.out_channels + x.size(1):
             raise ValueError(
-                f"NoisyNodes needs a model with out_channels + in_channels = {self.out_channels} + {x.size(1)} outputs, the logits and a "
-                f"guess of the noise, but {type(self.model).__name__} has {out.size(1)}."
+                "NoisyNodes needs a model with out_channels + in_channels = "
+                f"{self.out_channels} + {x.size(1)} outputs, the logits and the predicted noise, "
+                f"but {type(self.model).__name__} has {out.size(1)}."
             )
-        logits, guess = out.split([self.out_channels, x.size(1)], dim=1)
+        logits, predicted = out.split([self.out_channels, x.size(1)], dim=1)
         if noise is not None:
-            self._auxiliary_loss = self.weight * F.mse_loss(guess, noise)
+            self._auxiliary_loss = self.weight * F.mse_loss(predicted, noise)
         return logits
 
     def auxiliary_loss(self) -> Tensor:
-        """W · mean (ε̂ − ε)² of the last forward pass in training mode."""
+        """Return w · mean (ε̂ − ε)² of the last forward pass in training mode."""
         if self._auxiliary_loss is None:
             raise RuntimeError(
-                "NoisyNodes has an auxiliary loss only after a forward pass in training mode: call model.train() first."
+                "NoisyNodes has an auxiliary loss only after a forward pass in training mode; call "
+                "model.train() and the model first."
             )
         return self._auxiliary_loss
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the loss: it belongs to one backward pass, and copies of the model have none."""
+        # Without the loss: it belongs to one backward pass, and copies of the model have none.
         return {**self.__dict__, "_auxiliary_loss": None}
 
     def extra_repr(self) -> str:
-        """Noise and weight."""
+        """Return noise and weight."""
         return f"out_channels={self.out_channels}, noise={self.noise}, weight={self.weight}"

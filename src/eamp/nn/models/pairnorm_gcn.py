@@ -1,59 +1,34 @@
 """A graph convolutional network with pair normalisation."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from torch import Tensor
-from torch.nn import Module, ModuleList
-from torch_geometric.nn import PairNorm
-from torch_geometric.nn.inits import reset
+from torch.nn import Module
 
-from eamp.graph import Adjacency, Graph, as_graph
-from eamp.nn.checkpointing import in_segments
+from eamp.graph import Adjacency, as_graph
 from eamp.nn.conv.gcn_conv import GCNConv
-from eamp.nn.entropic import Entropy, entropic, number_layers
-from eamp.ops import dropout
+from eamp.nn.conv.pair_norm import PairNorm
+from eamp.nn.entropic import Entropy
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
 
 
-class PairNormGCN(Module):
-    r"""A graph convolutional network that keeps the total distance between its nodes constant, from `"PairNorm: Tackling
-    Oversmoothing in GNNs" <https://arxiv.org/abs/1909.12223>`_ (Zhao & Akoglu, 2020).
+class PairNormGCN(NodeClassifier):
+    r"""*L* graph convolutions, each followed by :class:`PairNorm`, and an output convolution.
 
     .. math::
-        \mathbf{X}' = \mathrm{ReLU}(\mathrm{PairNorm}(\mathrm{GCNConv}(\mathbf{X}))), \qquad
-        \mathrm{PairNorm}(\mathbf{X})_i = s \, \frac{\mathbf{x}_i - \bar{\mathbf{x}}}
-            {\sqrt{\frac{1}{n} \sum_j \lVert \mathbf{x}_j - \bar{\mathbf{x}} \rVert^2}}
+        \mathbf{X}' = \mathrm{ReLU}(\mathrm{PairNorm}(\mathrm{GCNConv}(\mathbf{X})))
 
-    Depth *L* means *L − 1* hidden convolutions plus the output convolution. In a batch of graphs (an :class:`eamp.Graph` that knows its
-    ``batch``) every graph is normalised by itself.
+    The entropy step comes before the normalisation. See :class:`NodeClassifier` for the other
+    arguments.
 
     Args:
-        in_channels: size of each input sample.
-        hidden_channels: width of the hidden layers.
-        out_channels: number of classes.
-        num_layers: *L*, number of convolutions.
-        dropout: probability of dropping a feature before every convolution.
-        entropy: arguments of :class:`eamp.EntropyAware` for every hidden layer; the step comes before the normalisation.
-        scale: :math:`s`, the root mean square distance of a node from the mean after every hidden layer. Wider layers do not change it.
-        scale_individually: divide every node by its own norm rather than by the root mean square norm of all.
-        checkpoint: keep the embedding at a few layers only and compute the others a second time in the backward pass; see
-            :func:`eamp.nn.checkpointing.in_segments`.
-
-    Shapes:
-        - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`.
-        - **output:** logits :math:`(|\mathcal{V}|, F_{out})`.
-
-    BibTeX key for ``eamp cite``: ``zhao2020pairnorm``.
+        scale: See :class:`PairNorm`.
+        scale_individually: See :class:`PairNorm`.
+        count_output: Count the output convolution among ``num_layers``, as the paper's authors did.
 
     Example:
-        >>> import torch
         >>> model = PairNormGCN(16, 64, 7, num_layers=4, scale=3.0, scale_individually=True)
-        >>> model(torch.randn(3, 16), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
-        torch.Size([3, 7])
     """
-
-    takes_sparse_features = True
 
     def __init__(
         self,
@@ -66,43 +41,20 @@ class PairNormGCN(Module):
         entropy: Entropy = None,
         scale: float = 1.0,
         scale_individually: bool = False,
+        count_output: bool = False,
         checkpoint: bool = False,
     ) -> None:
-        super().__init__()
-        self.dropout, self.checkpoint = dropout, checkpoint
-        widths = [in_channels] + [hidden_channels] * (num_layers - 1)
-        self.convs = number_layers(
-            ModuleList(
-                entropic(GCNConv(width, next_width), entropy)
-                for width, next_width in pairwise(widths)
-            )
-        )
-        self.norm = PairNorm(
-            scale=scale, scale_individually=scale_individually
-        )  # has no parameters: one does for all layers
+        super().__init__(num_layers, dropout, checkpoint)
+        widths = [in_channels] + [hidden_channels] * (num_layers - count_output)
+        self.convs = entropic_layers((GCNConv(*pair) for pair in pairwise(widths)), entropy)
+        self.norm = PairNorm(scale, scale_individually)
         self.output = GCNConv(widths[-1], out_channels)
 
-    def reset_parameters(self) -> None:
-        """Reset every layer."""
-        reset(self.convs)
-        self.output.reset_parameters()
-
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
-        """Logits of every node."""
+        """Return the logits of every node."""
         graph = as_graph(edge_index, x.size(0))
 
         def layer(x: Tensor, conv: Module) -> Tensor:
-            x = conv(dropout(x, self.dropout, self.training, graph.rows), graph)
-            return pair_norm(x, graph, self.norm).relu()
+            return self.norm(conv(self.drop(x, graph), graph), graph).relu()
 
-        x = in_segments(layer, self.convs, x, self.checkpoint)
-        return self.output(dropout(x, self.dropout, self.training, graph.rows), graph)
-
-
-def pair_norm(x: Tensor, graph: Graph, norm: PairNorm) -> Tensor:
-    """What ``norm`` does."""
-    x = x - graph.mean(x)
-    if norm.scale_individually:
-        return norm.scale * x / (norm.eps + x.norm(2, -1, keepdim=True))
-    mean = graph.mean(x.square().sum(1))
-    return norm.scale * x / (norm.eps + mean).sqrt().reshape(-1, 1)
+        return self.output(self.drop(self.run(layer, self.convs, x), graph), graph)

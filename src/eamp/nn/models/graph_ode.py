@@ -1,0 +1,68 @@
+"""The base class of the models whose hidden layers solve a differential equation."""
+
+from torch import Tensor
+
+from eamp.graph import Adjacency, as_graph
+from eamp.nn.conv.gcn_conv import glorot_linear
+from eamp.nn.conv.ode import ODEBlock
+from eamp.nn.conv.vector_fields import VectorField
+from eamp.nn.models.node_classifier import NodeClassifier
+
+
+class GraphODE(NodeClassifier):
+    r"""A linear encoder, a differential equation on the graph, and a linear decoder.
+
+    .. math::
+        \mathbf{X}(0) = \mathrm{encoder}(\mathbf{X}_{in}), \qquad
+        \dot{\mathbf{X}} = f(\mathbf{X}) + \lambda \nabla S(\mathbf{X}), \qquad
+        \mathrm{logits} = \mathrm{decoder}(\mathrm{ReLU}(\mathbf{X}(L)))
+
+    A subclass sets ``field``, the vector field :math:`f`. See :class:`NodeClassifier` for the other
+    arguments.
+
+    Args:
+        num_layers: *L*, the time at which the solution is read. Each unit of time is a layer.
+        dropout: Probability of dropping a feature before the encoder and before the decoder.
+        entropy: Options of :class:`eamp.nn.conv.ode.EntropyForce`: ``weight``,
+            ``temperature``, ``detach``, ``normalize``, ``variant``. The entropy term is
+            :math:`\lambda \nabla S`; multiply the weight of an :class:`eamp.EntropyAware`, whose
+            step is :math:`\lambda T \nabla S`, by its temperature to compare the two.
+        heads: Number of attention heads.
+        head_channels: Size of each head's queries and keys.
+        method: Solver; see :class:`eamp.nn.conv.ode.ODEBlock`.
+        steps_per_layer: Steps per unit of time of a fixed-step solver.
+        rtol: Relative tolerance of an adaptive solver.
+        atol: Absolute tolerance of an adaptive solver.
+        adjoint: Backpropagate through the adjoint equation.
+    """
+
+    field: VectorField
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int,
+        flow: ODEBlock,
+        dropout: float,
+        checkpoint: bool,
+    ) -> None:
+        super().__init__(num_layers, dropout, checkpoint)
+        self.encoder = glorot_linear(in_channels, hidden_channels)
+        self.decoder = glorot_linear(hidden_channels, out_channels)
+        self.flow = flow
+
+    def reset_parameters(self) -> None:
+        """Reset the encoder, the vector field and the decoder."""
+        for module in (self.encoder, self.field, self.decoder):
+            module.reset_parameters()
+
+    def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
+        """Return the logits of every node."""
+        graph = as_graph(edge_index, x.size(0))
+        x = self.encoder(self.drop(x, graph))
+        frozen = self.field.at_start(x, graph)
+        layers = range(self.num_layers)
+        x = self.run(lambda x, _: self.flow(x, graph, self.field, *frozen), layers, x)
+        return self.decoder(self.drop(x.relu(), graph))
