@@ -92,7 +92,8 @@ def test_wrapping_twice_is_wrapping_once_and_other_options_are_an_error(name: st
     before = repr(model), dict(model.named_modules())
     assert (repr(eamp.wrap(model, weight=0.5)), dict(model.named_modules())) == before
     with pytest.raises(
-        ValueError, match=r"already wrapped with EntropyStep\(weight=0.5.* call eamp.unwrap\(model\) before"
+        ValueError,
+        match=r"already wrapped with EntropyStep\(weight=0.5.* call eamp.unwrap\(model\) before",
     ):
         eamp.wrap(model, weight=0.7)
     assert dict(model.named_modules()) == before[1]

@@ -4,7 +4,7 @@ from torch.autograd import gradcheck
 from torch_geometric.nn import GCNConv as PyGConv
 
 import eamp
-from eamp.nn.conv.gcn_conv import GCNConv, gcn_propagate, graph_once
+from eamp.nn.conv.gcn_conv import GCNConv, gcn_propagate
 from problems import random_graph
 
 GRAPH = random_graph(12, 20)
@@ -56,9 +56,9 @@ def test_reset_and_repr() -> None:
 
 def test_the_graph_is_made_once_and_wrap_knows_the_layer() -> None:
     x = torch.randn(12, 4)
-    assert graph_once(GRAPH, x) is GRAPH
+    assert eamp.graph.as_graph(GRAPH, 12) is GRAPH
     edge_index = GRAPH.edge_index
-    assert graph_once(edge_index, x) is graph_once(edge_index, x)
+    assert eamp.graph.as_graph(edge_index, 12) is eamp.graph.as_graph(edge_index, 12)
     layer = eamp.wrap(GCNConv(4, 4))
     assert isinstance(layer, eamp.EntropyAware)
     torch.testing.assert_close(layer(x, GRAPH), layer(x, edge_index))

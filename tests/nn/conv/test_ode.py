@@ -138,9 +138,10 @@ def test_options_of_the_force() -> None:
     ("entropy", "message"),
     [
         (
-            {"learn_weight": True, "wait": 1.0},
-            r"takes weight, temperature, detach, normalize, variant, not learn_weight, wait\.$",
+            {"learn_weight": True, "residual": True},
+            r"takes weight, temperature, detach, normalize, variant, not learn_weight, residual\.$",
         ),
+        ({"wait": 1.0}, "has no option wait; it has weight, temperature"),
         ({"temperature": "auto"}, "temperature must be a number, but is 'auto'"),
         ({"temperature": 0.0}, "must be > 0"),
         ({"weight": lambda energy, temperature: 1.0}, "weight must be a number"),

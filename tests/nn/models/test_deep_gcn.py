@@ -15,7 +15,7 @@ X = torch.randn(GRAPH.num_nodes, 5, generator=torch.Generator().manual_seed(0))
 STEP: dict[str, Any] = {
     "weight": {"schedule": "gain", "of": 0.8},
     "temperature": 0.5,
-    "normalization": "sym",
+    "energy": "propagation",
     "scale_free": True,
 }
 
@@ -113,7 +113,7 @@ def test_left_as_it_is_it_propagates_with_an_initial_residual() -> None:
 def test_dropout_of_the_layers_may_differ() -> None:
     model = network(dropout=0.4, layer_dropout=0.0, entropy=STEP)
     assert all(layer.conv.dropout == 0.0 for layer in model.convs)
-    assert all(layer.options["placement"] == "input" for layer in model.convs)
+    assert all(layer.step.placement == "input" for layer in model.convs)
 
 
 def test_takes_other_convolutions() -> None:

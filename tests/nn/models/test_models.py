@@ -196,9 +196,7 @@ def test_every_hidden_layer_takes_the_entropy_step(
     bare, entropic = build(bare_name), build(name, entropy=ENTROPY)
     layers = [module for module in entropic.modules() if isinstance(module, eamp.EntropyAware)]
     assert len(layers) == {"g2": 1}.get(bare_name, LAYERS)
-    assert all(
-        layer.options["weight"] == 0.1 and layer.options["temperature"] == 1.0 for layer in layers
-    )
+    assert all(layer.step.weight == 0.1 and layer.step.temperature == 1.0 for layer in layers)
     assert not torch.equal(bare.eval()(x, edge_index), entropic.eval()(x, edge_index))
 
 

@@ -16,7 +16,7 @@ class Small(NodeClassifier):
         self.blocks = ModuleList(ModuleList([Linear(4, 4)]) for _ in range(num_layers))
 
     def forward(self, x: Tensor, edge_index: eamp.Graph) -> Tensor:
-        x = self.run(lambda x, block: block[0](self.drop(x)).relu(), self.blocks, x)
+        x = self.run(lambda x, block: block[0](self.drop(x, edge_index)).relu(), self.blocks, x)
         return self.output(x)
 
 
@@ -47,9 +47,9 @@ def test_checkpoints_change_the_memory_and_not_the_result() -> None:
 
 
 def test_drops_in_training_only() -> None:
-    model, x = Small(1, dropout=0.5), torch.ones(100, 4)
-    assert set(model.drop(x).unique().tolist()) == {0.0, 2.0}
-    assert model.eval().drop(x) is x
+    model, x, graph = Small(1, dropout=0.5), torch.ones(10, 40), irregular_graph()
+    assert set(model.drop(x, graph).unique().tolist()) == {0.0, 2.0}
+    assert model.eval().drop(x, graph) is x
 
 
 def test_layers_get_the_step_and_a_number() -> None:

@@ -127,9 +127,7 @@ def test_wrap_numbers_what_it_wraps_and_a_ramp_without_a_number_is_an_error() ->
         Position(3, 3),
     ]
     assert copy.deepcopy(model).convs[3].position == Position(3, 3)
-    with pytest.raises(
-        ValueError, match=r"needs the number of its layer.*number_layers\(model\)"
-    ):
+    with pytest.raises(ValueError, match=r"needs the number of its layer.*number_layers\(model\)"):
         eamp.EntropyAware(GCNConv(4, 4), Ramp(1, 2))(torch.randn(10, 4), EDGES)
 
 
