@@ -15,29 +15,16 @@ ON_CPU = partial(compare_backends, 60, 240, 4, device="cpu", rounds=2)
 
 
 def test_every_backend_is_compared_with_a_product_and_with_the_first() -> None:
-    found = ON_CPU(backends=("numba", "torch", "reference"))
-    assert list(found["ratios"]) == [
-        *(f"{name}: {part} / A @ x" for name in ("numba", "torch", "reference")
-          for part in ("step", "backward")),
-        *(f"{name}: {part} / numba: {part}" for name in ("torch", "reference")
-          for part in ("step", "backward")),
-    ]  # fmt: skip
+    names, parts = ("numba", "torch", "reference"), ("step", "backward")
+    found = ON_CPU(backends=names)
+    with_product = [f"{name}: {part} / A @ x" for name in names for part in parts]
+    with_first = [f"{name}: {part} / numba: {part}" for name in names[1:] for part in parts]
+    assert list(found["ratios"]) == with_product + with_first
     assert all(ratio["median"] > 0 for ratio in found["ratios"].values())
     assert found["differences"].keys() == {"torch", "reference"}
     assert max(found["differences"].values()) < 1e-5
-
-
-def test_each_backend_really_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    used: list[str] = []
-    forced = report.compare_backends.__globals__["eamp"].backend
-
-    def spy(name: str) -> object:
-        used.append(name)
-        return forced(name)
-
-    monkeypatch.setattr("eamp.backend", spy, raising=False)
-    ON_CPU(backends=("numba", "torch"))
-    assert set(used) == {"numba", "torch"}
+    # Another implementation rounds differently: 0 would mean that the same one ran twice.
+    assert min(found["differences"].values()) > 0
 
 
 def test_the_table_has_a_column_per_graph() -> None:
