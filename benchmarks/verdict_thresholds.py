@@ -62,14 +62,14 @@ def measured(model: Module, data: Data, accuracy: float) -> tuple[list[str], str
     diagnosis = eamp.diagnose(model, (data.x, data.edge_index))
     table = diagnosis.table
     energy, norm = smoothness(table), table["norm"] / table["norm"].iloc[0]
-    rank = table["effective_rank"] / np.minimum(table["nodes"], table["width"])
+    share = table["effective_rank"] / np.minimum(table["nodes"], table["width"])
     numbers = [
         f"{accuracy:.3f}",
         f"{np.nanmin(energy):.1e}",
         f"{np.nanmin(energy) / energy[0]:.3f}",
         f"{norm.min():.1e}",
         f"{norm.max():.1e}",
-        f"{rank.min() / rank.iloc[0]:.2f}",
+        f"{share.min() / share.iloc[0]:.2f}",
     ]
     verdict = ", ".join(f"{finding.kind} from {finding.layer}" for finding in diagnosis.findings)
     return numbers, verdict or "healthy"
