@@ -1,4 +1,4 @@
-"""How large the halos of METIS' parts are, and the bytes that a training step sends because of them.
+"""Measure the halos of METIS' parts, and the bytes that a training step sends because of them.
 
 python -m benchmarks.halos [--nodes 1000000] [--parts 4 16 64] [--output halos.json]
 """
@@ -6,11 +6,9 @@ python -m benchmarks.halos [--nodes 1000000] [--parts 4 16 64] [--output halos.j
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 import eamp
-from benchmarks.growth import resident_peak
+from benchmarks.fresh_process import resident_peak
+from benchmarks.results import add_output, write_results
 from eamp.data.synthetic import csbm, grid
 from eamp.scale.communication import Layer, cut, step_bytes
 from eamp.scale.partition import metis
@@ -32,23 +31,20 @@ MODELS = {
 
 
 def mesh(nodes: int) -> eamp.Graph:
-    """A square grid: halos grow as the square root of the parts."""
+    """Make a square grid: halos grow as the square root of the parts."""
     side = round(math.sqrt(nodes))
     return eamp.Graph(grid(side, side).edge_index, side * side)
 
 
 def communities(nodes: int) -> eamp.Graph:
-    """Communities of a thousand nodes, nine of ten edges inside, ten edges per node."""
-    return eamp.Graph(
-        csbm(
-            nodes=nodes, classes=max(nodes // 1000, 2), degree=10, homophily=0.9, features=1
-        ).edge_index,
-        nodes,
-    )
+    """Make communities of a thousand nodes, nine of ten edges inside, ten edges per node."""
+    classes = max(nodes // 1000, 2)
+    data = csbm(nodes=nodes, classes=classes, degree=10, homophily=0.9, features=1)
+    return eamp.Graph(data.edge_index, nodes)
 
 
 def at_random(graph: eamp.Graph, parts: int) -> torch.Tensor:
-    """A part for every node by lot."""
+    """Draw a part for every node."""
     return torch.randint(parts, (graph.num_nodes,), generator=torch.Generator().manual_seed(0))
 
 
@@ -58,7 +54,7 @@ GRAPHS: dict[str, Callable[[int], eamp.Graph]] = {"mesh": mesh, "communities": c
 def halos(
     name: str, graph: eamp.Graph, parts: int, partition: Callable[[eamp.Graph, int], torch.Tensor]
 ) -> dict[str, Any]:
-    """One cut, measured."""
+    """Cut a graph into parts and measure the cut."""
     started = time.perf_counter()
     part = partition(graph, parts)
     seconds = time.perf_counter() - started
@@ -82,11 +78,11 @@ def halos(
 
 
 def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Measure, print, and write what was measured."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.halos")
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--parts", type=int, nargs="+", default=[4, 16, 64])
-    parser.add_argument("--output", type=Path)
+    add_output(parser)
     options = parser.parse_args(arguments)
     rows = []
     for name, make in GRAPHS.items():
@@ -98,33 +94,27 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
         ]
     Console().print(table(rows))
     Console().print(f"peak memory {resident_peak() / 2**30:.1f} GiB", markup=False)
-    if options.output is not None:
-        options.output.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    write_results(rows, options.output)
     return rows
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """A row per cut; what the busiest process receives in one layer of a training step, forward and backward."""
-    shown = Table(
-        "graph",
-        "partition",
-        "parts",
-        "cut edges",
-        "rows moved / nodes",
-        "largest halo",
-        *(f"{m}: MB per layer" for m in MODELS),
-    )
+    """Show a row per cut.
+
+    The last columns are the bytes that the busiest process receives in one layer of a training
+    step, forward and backward.
+    """
+    heads = ("graph", "partition", "parts", "cut edges", "rows moved / nodes", "largest halo")
+    shown = Table(*heads, *(f"{model}: MB per layer" for model in MODELS))
     for row in rows:
-        sent = (f"{size / 1e6:.2f}" for size in row["bytes per layer"].values())
-        moved = f"{row['moved / nodes']:.3f}"
         shown.add_row(
             row["graph"],
             row["partition"],
             str(row["parts"]),
             f"{100 * row['cut edges']:.2f} %",
-            moved,
+            f"{row['moved / nodes']:.3f}",
             f"{row['largest halo']:,}",
-            *sent,
+            *(f"{size / 1e6:.2f}" for size in row["bytes per layer"].values()),
         )
     return shown
 

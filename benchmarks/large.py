@@ -1,17 +1,13 @@
-"""Energy and gradient of a graph that takes a good part of the memory: the peak of a whole process, from the edge list on.
+"""Measure the peak memory of a whole process that computes with one large graph.
 
-python -m benchmarks.large [--nodes 10000000] [--edges 50000000] [--features 64] [--output large.json]
+python -m benchmarks.large [--nodes 10000000] [--edges 50000000] [--features 64] [--output FILE]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,11 +16,12 @@ from rich.table import Table
 from torch import Tensor
 
 import eamp
-from benchmarks.growth import resident_peak
+from benchmarks.fresh_process import in_fresh_process, resident_peak
+from benchmarks.results import add_output, write_results
 
 
 def random_edges(num_nodes: int, num_edges: int) -> Tensor:
-    """``[2, 2 · num_edges]``: every edge starts at the next node and ends anywhere; first all in one direction, then in the other."""
+    """Return ``[2, 2 · num_edges]``: from each node in turn to a random node, then reversed."""
     edge_index = torch.empty(2, 2 * num_edges, dtype=torch.int64)
     for start in range(0, num_edges, num_nodes):
         end = min(start + num_nodes, num_edges)
@@ -36,15 +33,14 @@ def random_edges(num_nodes: int, num_edges: int) -> Tensor:
 
 
 def stages(num_nodes: int, num_edges: int, features: int) -> list[dict[str, Any]]:
-    """What a user does with a large graph, and after each step the seconds it took and the peak of the process so far."""
+    """Build a graph, its energies and its gradient; record seconds and peak after each stage."""
     found: list[dict[str, Any]] = []
 
     def timed(name: str, call: Callable[[], Any]) -> Any:
         started = time.perf_counter()
         result = call()
-        found.append(
-            {"stage": name, "seconds": time.perf_counter() - started, "peak bytes": resident_peak()}
-        )
+        seconds = time.perf_counter() - started
+        found.append({"stage": name, "seconds": seconds, "peak bytes": resident_peak()})
         return result
 
     tiny = eamp.Graph(torch.tensor([[0, 1], [1, 0]]))
@@ -63,58 +59,42 @@ def stages(num_nodes: int, num_edges: int, features: int) -> list[dict[str, Any]
 def large(
     num_nodes: int = 1_000_000, num_edges: int = 5_000_000, features: int = 64
 ) -> dict[str, Any]:
-    """The stages in a process of their own."""
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.large",
-        "--measure",
-        str(num_nodes),
-        str(num_edges),
-        str(features),
-    ]
-    found = json.loads(
-        subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    )
-    beyond = max(stage["peak bytes"] for stage in found) - found[0]["peak bytes"]
+    """Run the stages in a process of their own."""
+    found = in_fresh_process(stages, num_nodes, num_edges, features)
+    peak = max(stage["peak bytes"] for stage in found)
+    beyond = peak - found[0]["peak bytes"] - 2 * 4 * num_nodes * features
     return {
         "nodes": num_nodes,
         "edges": num_edges,
         "features": features,
         "stages": found,
-        "peak bytes": max(stage["peak bytes"] for stage in found),
-        "bytes per edge beyond features and gradient": (beyond - 2 * 4 * num_nodes * features)
-        / num_edges,
+        "peak bytes": peak,
+        "bytes per edge beyond features and gradient": beyond / num_edges,
     }
 
 
 def large_table(result: dict[str, Any]) -> Table:
-    """A row per stage."""
-    size = f"{result['nodes']:,} nodes, {result['edges']:,} undirected edges, {result['features']} features"
-    table = Table("", "seconds", "peak so far, GiB", title=size)
+    """Show a row per stage."""
+    nodes, edges = f"{result['nodes']:,} nodes", f"{result['edges']:,} undirected edges"
+    title = f"{nodes}, {edges}, {result['features']} features"
+    table = Table("", "seconds", "peak so far, GiB", title=title)
     for stage in result["stages"]:
-        table.add_row(
-            stage["stage"], f"{stage['seconds']:.1f}", f"{stage['peak bytes'] / 2**30:.2f}"
-        )
+        peak = f"{stage['peak bytes'] / 2**30:.2f}"
+        table.add_row(stage["stage"], f"{stage['seconds']:.1f}", peak)
     return table
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, and write what was measured."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.large")
     parser.add_argument("--nodes", type=int, default=10_000_000)
-    parser.add_argument("--edges", type=int, default=50_000_000)
+    parser.add_argument("--edges", type=int, default=50_000_000, help="undirected")
     parser.add_argument("--features", type=int, default=64)
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--measure", type=int, nargs=3, help=argparse.SUPPRESS)
+    add_output(parser)
     options = parser.parse_args(arguments)
-    if options.measure:
-        sys.stdout.write(json.dumps(stages(*options.measure)))
-        return
     result = large(options.nodes, options.edges, options.features)
     Console().print(large_table(result))
-    if options.output is not None:
-        options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    write_results(result, options.output)
 
 
 if __name__ == "__main__":

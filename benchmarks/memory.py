@@ -1,31 +1,29 @@
-"""What a training step of a deep network holds at once, with and without ``checkpoint=True``.
+"""Measure the memory of a step, and of a training step with and without ``checkpoint=True``.
 
-python -m benchmarks.memory [--layers 64] [--output memory.json]
+python -m benchmarks.memory [--layers 64] [--widths 64 256] [--output memory.json]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from rich.console import Console
 from rich.table import Table
 from torch.nn import Module
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.growth import resident_peak
-from benchmarks.step import random_graph
+import eamp
+from benchmarks.fresh_process import extra_memory, in_fresh_process
+from benchmarks.results import add_output, both, write_results
+from benchmarks.step import TEMPERATURE, random_graph
 from benchmarks.timing import interleaved, ratios
+from benchmarks.training import CLASSES, stepper
 from eamp.nn import GCN, GCNII
 
-NODES, EDGES, CLASSES = 2708, 10556, 7
+NODES, EDGES = 2708, 10556  # as many as Cora has
 DETACHED = {"weight": 1.0, "temperature": 10.0}
 NETWORKS: dict[str, Callable[..., Module]] = {
     "GCN": GCN,
@@ -38,15 +36,39 @@ NETWORKS: dict[str, Callable[..., Module]] = {
 HOW = {False: "all kept", True: "checkpoint"}
 
 
+def peak_of_step(num_nodes: int, num_edges: int, features: int) -> dict[str, Any]:
+    """Return the memory that one step needs, its result included, in a fresh process."""
+    extra = in_fresh_process(extra_memory_of_step, num_nodes, num_edges, features)
+    return {
+        "nodes": num_nodes,
+        "edges": num_edges,
+        "features": features,
+        "extra bytes": extra,
+        "extra / size of x": extra / (num_nodes * features * 4),
+    }
+
+
+def extra_memory_of_step(num_nodes: int, num_edges: int, features: int) -> int:
+    """Return by how many bytes one step raises the peak of this process."""
+    g, x = random_graph(num_nodes, num_edges), torch.randn(num_nodes, features)
+    eamp.entropy_gradient(torch.randn(10, features), random_graph(10, 20), TEMPERATURE)  # compiles
+    return extra_memory(lambda: eamp.entropy_gradient(x, g, TEMPERATURE))
+
+
 def memory(
     layers: int = 64, widths: Sequence[int] = (64, 256), rounds: int = 5
 ) -> list[dict[str, Any]]:
-    """Peak bytes and seconds of a training step of every network at every width."""
+    """Measure peak bytes and seconds of a training step of every network at every width."""
     return [of_network(name, layers, width, rounds) for name in NETWORKS for width in widths]
 
 
 def of_network(name: str, layers: int, width: int, rounds: int = 5) -> dict[str, Any]:
-    """Bytes of tensors beyond those there before the step, resident memory beyond it in a process of its own, and the ratio of times."""
+    """Measure one network with and without checkpoints.
+
+    Returns:
+        Peak bytes of tensors, peak bytes of a fresh process, both beyond what was there before the
+        step, and the ratio of the times.
+    """
     steps = {how: training_step(name, layers, width, checkpoint) for checkpoint, how in HOW.items()}
     seconds = interleaved(steps, rounds, 0.2)
     return {
@@ -55,32 +77,28 @@ def of_network(name: str, layers: int, width: int, rounds: int = 5) -> dict[str,
         "width": width,
         "tensor bytes": {how: peak_of_tensors(step) for how, step in steps.items()},
         "resident bytes": {
-            how: peak_of_process(name, layers, width, checkpoint) for checkpoint, how in HOW.items()
+            how: in_fresh_process(extra_memory_of_training, name, layers, width, checkpoint)
+            for checkpoint, how in HOW.items()
         },
         "time": ratios(seconds, [("checkpoint", "all kept")])["checkpoint / all kept"],
     }
 
 
 def training_step(name: str, layers: int, width: int, checkpoint: bool) -> Callable[[], None]:
-    """Forward and backward on a graph of Cora's size."""
+    """Return a function that runs forward and backward on a graph of Cora's size."""
     torch.manual_seed(0)
-    graph, x, y = (
-        random_graph(NODES, EDGES),
-        torch.randn(NODES, width),
-        torch.randint(0, CLASSES, (NODES,)),
-    )
+    graph, x = random_graph(NODES, EDGES), torch.randn(NODES, width)
+    y = torch.randint(0, CLASSES, (NODES,))
     model = NETWORKS[name](width, width, CLASSES, layers, dropout=0.5, checkpoint=checkpoint)
-
-    def step() -> None:
-        model.zero_grad()
-        F.cross_entropy(model(x, graph), y).backward()
-
-    return step
+    return stepper(model, graph, x, y)
 
 
 def peak_of_tensors(step: Callable[[], None]) -> int:
-    """The most bytes that torch has allocated at once in a step, beyond what it had before; gradients of the parameters among them."""
-    step()  # what is made once has been made
+    """Return the most bytes that torch has allocated at once in a step, beyond those before it.
+
+    The gradients of the parameters are among them.
+    """
+    step()  # allocates what is made once
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         step()
     results = recorded.profiler.kineto_results if recorded.profiler is not None else None
@@ -96,69 +114,35 @@ def peak_of_tensors(step: Callable[[], None]) -> int:
     return most
 
 
-def peak_of_process(name: str, layers: int, width: int, checkpoint: bool) -> int:
-    """By how much the first step raises the resident memory of a fresh process."""
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.memory",
-        "--measure",
-        name,
-        str(layers),
-        str(width),
-        str(int(checkpoint)),
-    ]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def measure(name: str, layers: int, width: int, checkpoint: bool) -> int:
-    """In this process, after a step of a tiny network has compiled everything."""
-    training_step(name, 2, 8, checkpoint)()
-    step = training_step(name, layers, width, checkpoint)
-    clear = Path("/proc/self/clear_refs")
-    if clear.exists():
-        clear.write_text("5")  # the peak counts from here
-    before = resident_peak()
-    step()
-    return resident_peak() - before
+def extra_memory_of_training(name: str, layers: int, width: int, checkpoint: bool) -> int:
+    """Return by how many bytes the first training step raises the peak of this process."""
+    training_step(name, 2, 8, checkpoint)()  # compiles
+    return extra_memory(training_step(name, layers, width, checkpoint))
 
 
 def memory_table(rows: list[dict[str, Any]]) -> Table:
-    """A row per network and width."""
-    table = Table(
-        "",
-        "layers × width",
-        *(f"{kind}, {how}, MB" for kind in ("tensors", "resident") for how in HOW.values()),
-        "time ratio",
-    )
+    """Show a row per network and width."""
+    kinds = {"tensors": "tensor bytes", "resident": "resident bytes"}
+    heads = (f"{kind}, {how}, MB" for kind in kinds for how in HOW.values())
+    title = "Memory of a training step, with and without checkpoint=True"
+    table = Table("", "layers × width", *heads, "time ratio", title=title)
     for row in rows:
-        sizes = [
-            f"{row[kind][how] / 1e6:.1f}"
-            for kind in ("tensor bytes", "resident bytes")
-            for how in HOW.values()
-        ]
-        both = f"{row['time']['median']:.2f} ({row['time']['fastest']:.2f})"
-        table.add_row(row["network"], f"{row['layers']} × {row['width']}", *sizes, both)
-    table.title = "Memory of a training step, with and without checkpoint=True"
+        sizes = (f"{row[kind][how] / 1e6:.1f}" for kind in kinds.values() for how in HOW.values())
+        shape = f"{row['layers']} × {row['width']}"
+        table.add_row(row["network"], shape, *sizes, both(row["time"]))
     return table
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, and write what was measured."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory")
     parser.add_argument("--layers", type=int, default=64)
     parser.add_argument("--widths", type=int, nargs="+", default=[64, 256])
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
+    add_output(parser)
     options = parser.parse_args(arguments)
-    if options.measure:
-        name, layers, width, checkpoint = options.measure
-        sys.stdout.write(f"{measure(name, int(layers), int(width), bool(int(checkpoint)))}\n")
-        return
     rows = memory(options.layers, options.widths)
     Console().print(memory_table(rows))
-    if options.output is not None:
-        options.output.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    write_results(rows, options.output)
 
 
 if __name__ == "__main__":

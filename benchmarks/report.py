@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.growth import GROWING, growth, peak_memory
+from benchmarks.backends import backend_table, compare_backends, gpu_backends
+from benchmarks.growth import TIMED, growth
 from benchmarks.large import large, large_table
-from benchmarks.memory import memory, memory_table
+from benchmarks.memory import memory, memory_table, peak_of_step
+from benchmarks.results import both, size_of, write_results
 from benchmarks.step import compare, local_graph, random_graph, reordered
 from benchmarks.timing import machine
 from benchmarks.training import CASES, gcnii_epoch, training_step
@@ -20,15 +21,50 @@ CORA_LIKE = (2708, 10556, 256)
 LARGE = (100_000, 1_000_000, 128)
 
 
-def run(output: Path | None = None, quick: bool = False) -> dict[str, Any]:
-    """Measure everything and print it; with ``output`` write it there, too."""
+def run(output: Path | None = None, quick: bool = False, device: str = "cpu") -> dict[str, Any]:
+    """Measure, print, and write.
+
+    Args:
+        output: a JSON file to write to; nothing is written when left out.
+        quick: take small graphs only.
+        device: ``"cpu"`` measures everything. ``"cuda"`` compares the backends of a GPU, the matrix
+            form and the Triton kernels, beside each other and beside ``A @ x``.
+
+    Returns:
+        What was measured, as it is written.
+
+    Raises:
+        SystemExit: if ``device`` is ``"cuda"`` and there is no CUDA device.
+    """
     console = Console()
     sizes = [CORA_LIKE] if quick else [CORA_LIKE, LARGE]
+    if device == "cpu":
+        results, tables = measure_cpu(console, sizes, quick)
+    else:
+        names = gpu_backends()
+        with console.status("the backends beside each other"):
+            compared = [compare_backends(*size, device, names) for size in sizes]
+        results, tables = {"backends": compared}, [backend_table(compared)]
+    results = {"machine": machine(device), **results}
+    for table in tables:
+        console.print(table)
+    facts = (f"{key} {value}" for key, value in results["machine"].items())
+    console.print(", ".join(facts), markup=False)
+    write_results(results, output)
+    if output is not None:
+        console.print(f"written to {output}", markup=False)
+    return results
+
+
+def measure_cpu(
+    console: Console, sizes: list[tuple[int, int, int]], quick: bool
+) -> tuple[dict[str, Any], list[Table]]:
+    """Measure everything on the CPU; return the figures and the tables that show them."""
     edges = [10**k for k in range(4, 6 if quick else 9)]
-    results: dict[str, Any] = {"machine": machine()}
+    results: dict[str, Any] = {}
     with console.status("the step beside its alternatives"):
         results["step"] = [compare(*size) for size in sizes]
-        results["memory"] = [peak_memory(*size) for size in sizes]
+        results["memory"] = [peak_of_step(*size) for size in sizes]
     with console.status("training steps"):
         results["training"] = [training_step(*case) for case in (CASES[:1] if quick else CASES)]
         results["gcnii"] = gcnii_epoch(layers=8 if quick else 64)
@@ -42,132 +78,84 @@ def run(output: Path | None = None, quick: bool = False) -> dict[str, Any]:
             "neighbours near by": growth(local_graph, edges),
             "neighbours anywhere": growth(random_graph, edges),
         }
-    memory_tables = memory_table(results["checkpoints"]), large_table(results["large"])
-    for table in (
-        step_table(results),
-        training_table(results),
-        growth_table(results),
-        *memory_tables,
+    tables = [
+        step_table(results["step"], results["memory"]),
+        training_table(results["training"]),
+        growth_table(results["growth"]),
+        memory_table(results["checkpoints"]),
+        large_table(results["large"]),
         summary(results),
-    ):
-        console.print(table)
-    console.print(
-        ", ".join(f"{key} {value}" for key, value in results["machine"].items()), markup=False
-    )
-    if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        console.print(f"written to {output}", markup=False)
-    return results
+    ]
+    return results, tables
 
 
-# Ratios first, since only they can be compared between machines: the median, and in brackets that of the fastest rounds.
-
-
-def both(ratio: dict[str, float]) -> str:
-    """The median ratio, and in brackets that of the fastest rounds."""
-    return f"{ratio['median']:.2f} ({ratio['fastest']:.2f})"
-
-
-def step_table(results: dict[str, Any]) -> Table:
-    """The step beside its alternatives."""
-    table = Table(
-        "",
-        *(
-            f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features"
-            for r in results["step"]
-        ),
-        title="The entropy step",
-    )
-    for name in results["step"][0]["ratios"]:
-        table.add_row(name, *(both(r["ratios"][name]) for r in results["step"]))
-    table.add_row(
-        "extra memory / size of x", *(f"{m['extra / size of x']:.2f}" for m in results["memory"])
-    )
-    for name in results["step"][0]["bytes per second"]:
-        table.add_row(
-            f"{name}, GB per second",
-            *(f"{r['bytes per second'][name] / 1e9:.1f}" for r in results["step"]),
-        )
-    table.add_row(
-        "error of the published gradient",
-        *(f"{100 * r['error of the published gradient']:.1f} %" for r in results["step"]),
-    )
-    for name in results["step"][0]["seconds"]:
-        table.add_row(f"{name}, ms", *(f"{1e3 * r['seconds'][name]:.3f}" for r in results["step"]))
+def step_table(steps: list[dict[str, Any]], memories: list[dict[str, Any]]) -> Table:
+    """Show the step beside its alternatives."""
+    table = Table("", *map(size_of, steps), title="The entropy step")
+    for name in steps[0]["ratios"]:
+        table.add_row(name, *(both(step["ratios"][name]) for step in steps))
+    extra = (f"{memory['extra / size of x']:.2f}" for memory in memories)
+    table.add_row("extra memory / size of x", *extra)
+    for name in steps[0]["bytes per second"]:
+        speeds = (f"{step['bytes per second'][name] / 1e9:.1f}" for step in steps)
+        table.add_row(f"{name}, GB per second", *speeds)
+    errors = (f"{100 * step['error of the published gradient']:.1f} %" for step in steps)
+    table.add_row("error of the published gradient", *errors)
+    for name in steps[0]["seconds"]:
+        table.add_row(f"{name}, ms", *(f"{1e3 * step['seconds'][name]:.3f}" for step in steps))
     return table
 
 
-def training_table(results: dict[str, Any]) -> Table:
-    """A training step of our networks beside PyG's."""
-    table = Table(
-        "layers × width",
-        "nodes, edges",
-        *results["training"][0]["ratios"],
-        "PyG's, ms",
-        title="A training step, forward and backward",
-    )
-    for case in results["training"]:
-        ratios = map(both, case["ratios"].values())
+def training_table(cases: list[dict[str, Any]]) -> Table:
+    """Show a training step of our networks beside PyG's."""
+    heads = ("layers × width", "nodes, edges", *cases[0]["ratios"], "PyG's, ms")
+    table = Table(*heads, title="A training step, forward and backward")
+    for case in cases:
         table.add_row(
             f"{case['layers']} × {case['width']}",
             f"{case['nodes']:,}, {case['edges']:,}",
-            *ratios,
+            *map(both, case["ratios"].values()),
             f"{1e3 * case['seconds']['PyG']:.1f}",
         )
     return table
 
 
-def growth_table(results: dict[str, Any]) -> Table:
-    """How time grows with edges."""
-    kinds = results["growth"]
-    heads = [f"{name}: {kind}" for kind in kinds for name in GROWING]
-    table = Table(
-        "edges",
-        *heads,
-        title=f"Growth: nanoseconds per edge, {next(iter(kinds.values()))['features']} features",
-    )
+def growth_table(kinds: dict[str, dict[str, Any]]) -> Table:
+    """Show how time grows with edges."""
+    features = next(iter(kinds.values()))["features"]
+    heads = (f"{name}: {kind}" for kind in kinds for name in TIMED)
+    title = f"Growth: nanoseconds per edge, {features} features"
+    table = Table("edges", *heads, title=title)
     for row in zip(*(kind["points"] for kind in kinds.values()), strict=True):
-        cells = (f"{1e9 * point[name] / point['edges']:.1f}" for point in row for name in GROWING)
+        cells = (f"{1e9 * point[name] / point['edges']:.1f}" for point in row for name in TIMED)
         table.add_row(f"{row[0]['nodes'] * 10:,}", *cells)
-    table.add_row(
-        "exponent",
-        *(f"{kind['exponents'][name]:.3f}" for kind in kinds.values() for name in GROWING),
-    )
+    exponents = (f"{kind['exponents'][name]:.3f}" for kind in kinds.values() for name in TIMED)
+    table.add_row("exponent", *exponents)
     return table
 
 
 def summary(results: dict[str, Any]) -> Table:
-    """The ratios that matter to someone who wonders what the step costs."""
+    """Show the ratios that matter to someone who wonders what the step costs."""
     table = Table("", "", title="In short: the median ratio, and that of the fastest rounds")
-    for r in results["step"]:
-        size = f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features"
-        table.add_row(f"the step / one A @ x, {size}", both(r["ratios"]["step / A @ x"]))
+    for step in results["step"]:
+        label = f"the step / one A @ x, {size_of(step)}"
+        table.add_row(label, both(step["ratios"]["step / A @ x"]))
     for case in results["training"]:
-        size = (
-            f"{case['layers']} × {case['width']}, {case['nodes']:,} nodes, {case['edges']:,} edges"
-        )
-        table.add_row(
-            f"training step of our entropic GCN / PyG's plain GCN, {size}",
-            both(case["ratios"]["entropic / PyG"]),
-        )
+        shape = f"{case['layers']} × {case['width']}"
+        size = f"{case['nodes']:,} nodes, {case['edges']:,} edges"
+        label = f"training step of our entropic GCN / PyG's plain GCN, {shape}, {size}"
+        table.add_row(label, both(case["ratios"]["entropic / PyG"]))
     gcnii = results["gcnii"]
     for name, ratio in gcnii["ratios"].items():
-        table.add_row(
-            f"epoch of GCNII with dropout, {gcnii['layers']} × {gcnii['width']}, as Cora: {name}",
-            both(ratio),
-        )
+        shape = f"{gcnii['layers']} × {gcnii['width']}"
+        table.add_row(f"epoch of GCNII with dropout, {shape}, as Cora: {name}", both(ratio))
     order = results["order"]
-    table.add_row(
-        f"the step on a mesh of {order['nodes']:,} nodes in random order / in the order found",
-        both(order["ratio"]),
-    )
+    label = f"the step on a mesh of {order['nodes']:,} nodes in random order / in the order found"
+    table.add_row(label, both(order["ratio"]))
     for kind, grown in results["growth"].items():
-        exponents = ", ".join(f"{grown['exponents'][name]:.3f}" for name in GROWING)
-        table.add_row(f"exponents in edges, {kind}: {', '.join(GROWING)}", exponents)
+        exponents = ", ".join(f"{grown['exponents'][name]:.3f}" for name in TIMED)
+        table.add_row(f"exponents in edges, {kind}: {', '.join(TIMED)}", exponents)
     big = results["large"]
-    table.add_row(
-        f"peak memory, graph, energy and gradient, {2 * big['edges']:,} entries",
-        f"{big['peak bytes'] / 2**30:.1f} GiB",
-    )
+    label = f"peak memory, graph, energy and gradient, {2 * big['edges']:,} entries"
+    table.add_row(label, f"{big['peak bytes'] / 2**30:.1f} GiB")
     return table

@@ -1,37 +1,64 @@
-"""Timing several contenders in one run, so that a noisy machine slows them all alike."""
+"""Time several functions in one run, so that a noisy machine slows them all alike."""
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 
 import torch
 
+from eamp.report.provenance import provenance
+
 Rounds = dict[str, list[float]]
-"""Seconds per call of every contender, round by round."""
+"""Seconds per call of every function, round by round."""
 
 
 def interleaved(
-    contenders: Mapping[str, Callable[[], object]], rounds: int = 15, round_seconds: float = 0.05
+    calls: Mapping[str, Callable[[], object]], rounds: int = 15, round_seconds: float = 0.05
 ) -> Rounds:
-    """Time ``contenders`` in turns, round after round."""
+    """Time functions in turns, round after round.
+
+    Args:
+        calls: the functions, by name.
+        rounds: how often each has its turn.
+        round_seconds: about how long one turn takes; a shorter function is called repeatedly.
+
+    Returns:
+        Seconds per call of every function in every round.
+    """
     repeats = {}
-    for name, call in contenders.items():
-        call()  # compiles and warms up
-        call()
+    for name, call in calls.items():
+        seconds_per_call(call, 2)  # compiles and warms up
         repeats[name] = max(1, int(round_seconds / max(seconds_per_call(call, 1), 1e-6)))
-    seconds: Rounds = {name: [] for name in contenders}
+    seconds: Rounds = {name: [] for name in calls}
     for _ in range(rounds):
-        for name, call in contenders.items():
+        for name, call in calls.items():
             seconds[name].append(seconds_per_call(call, repeats[name]))
     return seconds
 
 
+def seconds_per_call(call: Callable[[], object], repeats: int) -> float:
+    """Return the mean time of a call; work that was queued on a GPU is waited for."""
+    wait()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    wait()
+    return (time.perf_counter() - start) / repeats
+
+
+def wait() -> None:
+    """Wait for the GPU, if this process has used one."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
 def ratios(seconds: Rounds, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, float]]:
-    """For every pair of contenders the ratio of their times: the median of the ratios within a round, which is what a user sees, and the
-    ratio of their fastest rounds, which are the least disturbed by others and by page faults.
+    """Return the ratio of the times of every pair of functions.
+
+    ``median`` is the median of the ratios within a round, which is what a user sees. ``fastest`` is
+    the ratio of the fastest rounds, which other processes and page faults disturb least.
     """
     return {
         f"{a} / {b}": {
@@ -42,35 +69,22 @@ def ratios(seconds: Rounds, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[
     }
 
 
-def seconds_per_call(call: Callable[[], object], repeats: int) -> float:
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    return (time.perf_counter() - start) / repeats
+def medians(seconds: Rounds) -> dict[str, float]:
+    """Return the median seconds of every function."""
+    return {name: median(times) for name, times in seconds.items()}
 
 
-def machine() -> dict[str, str | int]:
-    """What a reader must know of the machine to make sense of a figure."""
-    import numba
-    import torch_geometric
-
+def machine(device: str = "cpu") -> dict[str, str | int]:
+    """Return what a reader must know about the machine to make sense of a figure."""
+    run = provenance()
+    versions = run["versions"]
     return {
-        "processor": processor(),
+        "processor": run["processor"],
+        **({"GPU": torch.cuda.get_device_name()} if device == "cuda" else {}),
         "threads": torch.get_num_threads(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "torch_geometric": torch_geometric.__version__,
-        "numba": numba.__version__,
+        "system": run["system"],
+        "python": versions["Python"],
+        "torch": torch.__version__,  # with the build, such as +cpu
+        "torch_geometric": versions["torch-geometric"],
+        "numba": versions["numba"],
     }
-
-
-def processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as lines:
-            return next(
-                (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
-                platform.processor(),
-            )
-    except OSError:
-        return platform.processor()

@@ -1,4 +1,4 @@
-"""Diagnose a graph network: what does each layer do to the embedding, what is wrong, and does the cure help?
+"""Diagnose a graph network, follow the advice, and watch the cured network train.
 
     python examples/diagnose_your_model.py [folder to save charts in]
 
@@ -26,35 +26,24 @@ def make_model() -> GCN:
 
 
 def main(folder: Path | None) -> None:
-    # 1. One call: the verdict in words, and the numbers behind it.
+    # 1. One call prints the verdict in words, and returns the numbers behind it.
     diagnosis = report(make_model(), data, folder)
     print(f"\nThe verdict as values: kind = {diagnosis.kind!r}, layer = {diagnosis.layer}")
-    print(
-        diagnosis.table[["layer", "relative_energy", "norm", "effective_rank"]]
-        .iloc[::8]
-        .to_string(index=False),
-        "\n",
-    )
+    table = diagnosis.table[["layer", "relative_energy", "norm", "effective_rank"]]
+    print(table.iloc[::8].to_string(index=False), "\n")
 
-    # 2. Follow its first advice, and look again.
+    # 2. Follow the first advice, and diagnose again.
     cured = eamp.wrap(make_model(), weight=3.1, temperature=0.037, detach=False)
     print("With the entropy step:", eamp.diagnose(cured, data), "\n", sep="\n")
 
-    # 3. Watch training from inside: energies and gradients of every layer, in every step.
-    optimizer = torch.optim.Adam(cured.parameters(), lr=1e-3)
-    with eamp.probe(
-        cured,
-        ["energy", "relative_energy", "norm", "group_distance_ratio"],
-        labels=data.y,
-        gradients=True,
-        history=True,
-    ) as p:
+    # 3. Record energies and gradients of every layer in every training step.
+    optimizer, train = torch.optim.Adam(cured.parameters(), lr=1e-3), data.train_mask
+    measures = ["energy", "relative_energy", "norm", "group_distance_ratio"]
+    with eamp.probe(cured, measures, labels=data.y, gradients=True, history=True) as p:
         for _ in range(20):
             optimizer.zero_grad()
-            loss = cross_entropy(
-                cured(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask]
-            )
-            loss.backward()
+            logits = cured(data.x, data.edge_index)
+            cross_entropy(logits[train], data.y[train]).backward()
             optimizer.step()
     print(p)
     if folder is not None:

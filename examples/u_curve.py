@@ -1,10 +1,11 @@
-"""The U-curve explained: what every layer of a 64-layer network does to its embedding and to its gradient, before and during training.
+"""Explain the U-curve: measure every layer of 64-layer networks before and during training.
 
     python examples/u_curve.py --output out/u_curve
 
-trains the networks of :func:`networks` on Cora and measures each of their layers before training, after 10 epochs and after 100. It writes
-``layers.csv`` (a row per network, epoch, layer and measure), ``accuracies.csv`` (a row per network) and a chart per measure. Networks that
-are in ``accuracies.csv`` already are not trained again.
+The script trains the networks of :func:`networks` on Cora. It measures the embedding and the
+gradient at each of their layers before training, after 10 epochs and after 100. It writes
+``layers.csv`` (a row per network, epoch, layer and measure), ``accuracies.csv`` (a row per network)
+and a chart per measure. Networks that are in ``accuracies.csv`` already are not trained again.
 """
 
 from __future__ import annotations
@@ -36,47 +37,41 @@ from eamp.report.figure import Figure, Panel
 from eamp.report.axes import LogAxis, finite
 from eamp.training import Epoch, train
 
-EPOCHS = (0, 10, 100)  # of training, after which the layers are measured
+EPOCHS = (0, 10, 100)  # after which the layers are measured
 COLOURS = ("#7c8593", "#d55e00", "#2b7bba")
-FLOOR = (
-    1e-24  # lines of a logarithmic chart end below, lest the vanished leave no room for the rest
-)
+FLOOR = 1e-24  # lines of a logarithmic chart end there, to leave room for the rest
 COLUMNS = ["network", "epoch", "layer", "measure", "value"]
 
 
-# --- The networks -----------------------------------------------------------------------------------------------------
+# --- The networks ---------------------------------------------------------------------------------
 
 
 def networks(data: str, depth: int, epochs: int) -> list[Cell]:
-    """From the plain GCN to networks that can be deep, one ingredient after the other. None has dropout."""
+    """Return the networks, from the plain GCN to deep ones, one ingredient after the other.
+
+    None of them has dropout.
+    """
     changes = {"epochs": epochs, "patience": None}
+    gentle = {**changes, "learning_rate": 1e-3, "weight_decay": 0.0}
     plain = Cell("gcn", data, depth, "GCN", changes=changes)
-    as_published = {"weight": 1.0, "temperature": 10.0, "variant": "paper", "detach": False}
+    published = {"weight": 1.0, "temperature": 10.0, "variant": "paper", "detach": False}
     deep = Cell("deep-gcn", data, depth, changes=changes)
-    bare = {"initial_residual": 0.0}
+    glorot, orthogonal, identity = (
+        {"weights": weights, "initial_residual": 0.0}
+        for weights in ("glorot", "orthogonal", "identity")
+    )
+    differentiated = step(0.9, detach=False)
     gcnii = {"weights": "mapping", "initial_residual": 0.1}
     return [
         plain,
+        replace(plain, name="GCN, lr .001, no decay", changes=gentle),
+        replace(plain, name="GCN + step, λ = 1, T = 10", entropy=published),
+        replace(deep, name="Glorot", options=glorot),
+        replace(deep, name="Orthogonal", options=orthogonal),
+        replace(deep, name="Identity", options=identity),
+        replace(deep, name="Identity + step, g = .9", options=identity, entropy=step(0.9)),
         replace(
-            plain,
-            name="GCN, lr .001, no decay",
-            changes={**changes, "learning_rate": 1e-3, "weight_decay": 0.0},
-        ),
-        replace(plain, name="GCN + step, λ = 1, T = 10", entropy=as_published),
-        replace(deep, name="Glorot", options={"weights": "glorot", **bare}),
-        replace(deep, name="Orthogonal", options={"weights": "orthogonal", **bare}),
-        replace(deep, name="Identity", options={"weights": "identity", **bare}),
-        replace(
-            deep,
-            name="Identity + step, g = .9",
-            options={"weights": "identity", **bare},
-            entropy=step(0.9),
-        ),
-        replace(
-            deep,
-            name="Identity + step, differentiated",
-            options={"weights": "identity", **bare},
-            entropy=step(0.9, detach=False),
+            deep, name="Identity + step, differentiated", options=identity, entropy=differentiated
         ),
         replace(deep, name="GCNII", options=gcnii),
         replace(deep, name="GCNII + step, g = .3", options=gcnii, entropy=step(0.3)),
@@ -84,10 +79,9 @@ def networks(data: str, depth: int, epochs: int) -> list[Cell]:
 
 
 def step(gain: float, detach: bool = True) -> dict[str, Any]:
-    """An entropy step that undoes the share ``gain`` of the smoothing of every node whose energy is far below T."""
-    weight = {"schedule": "gain", "of": gain}
+    """Return a step that undoes the share ``gain`` of the smoothing of nodes far below T."""
     return {
-        "weight": weight,
+        "weight": {"schedule": "gain", "of": gain},
         "temperature": 1.0,
         "normalization": "sym",
         "scale_free": True,
@@ -95,11 +89,11 @@ def step(gain: float, detach: bool = True) -> dict[str, Any]:
     }
 
 
-# --- Measuring --------------------------------------------------------------------------------------------------------
+# --- Measuring ------------------------------------------------------------------------------------
 
 
 def scale_free_energy(x: Tensor, graph: eamp.Graph) -> Tensor:
-    """The mean energy of ``x`` divided by its root mean square: how far neighbours are apart, however large the features are."""
+    """Return the mean energy of ``x`` divided by its root mean square."""
     return mean_energy(x.double() / norm(x), graph)
 
 
@@ -113,7 +107,8 @@ MEASURES = {
 TITLES = {
     "energy": "Mean Dirichlet energy",
     "scale_free_energy": "Mean Dirichlet energy over the features' mean square",
-    "rayleigh_quotient": "Rayleigh quotient: scale-free energy in the coordinates of graph convolutions",
+    "rayleigh_quotient": "Rayleigh quotient: scale-free energy in the coordinates of graph "
+    "convolutions",
     "effective_rank": "Effective rank",
     "norm": "Root mean square of the features",
     "gradient": "Norm of the loss's gradient at the layer's output",
@@ -122,9 +117,11 @@ TITLES = {
 
 
 def measured(model: Module, data: Data, cell: Cell) -> Iterator[tuple[int, str, float]]:
-    """Layer, measure and value: each hidden layer's output, with its step and before its ReLU, and the training loss's gradient there.
+    """Yield layer, measure and value for every hidden layer.
 
-    A copy is measured, in evaluation mode, so that training goes on as if nobody had looked; without dropout it computes the same.
+    A layer's output is measured with its step and before its ReLU; gradients are those of the
+    training loss. The measured model is a copy in evaluation mode, so that training is not
+    disturbed. Without dropout it computes the same as in training.
     """
     model = copy.deepcopy(model).eval()
     model.zero_grad()
@@ -133,21 +130,16 @@ def measured(model: Module, data: Data, cell: Cell) -> Iterator[tuple[int, str, 
         logits = model(data.x, eamp.Graph(data.edge_index, data.num_nodes))
         cross_entropy(logits[data.train_mask], data.y[data.train_mask]).backward()
     for row, name in zip(probe.rows, layers, strict=True):
-        gradients = [
-            parameter.grad
-            for parameter in model.get_submodule(name).parameters()
-            if parameter.grad is not None
-        ]
         values = {measure: row[measure] for measure in (*MEASURES, "gradient")}
-        # In float64: squares of what has vanished are nothing in float32.
-        values["weight_gradient"] = float(
-            get_total_norm([gradient.double() for gradient in gradients])
-        )
+        parameters = model.get_submodule(name).parameters()
+        # In float64, because the squares of vanishing gradients are 0 in float32.
+        gradients = [weights.grad.double() for weights in parameters if weights.grad is not None]
+        values["weight_gradient"] = float(get_total_norm(gradients))
         yield from ((row["layer"], measure, value) for measure, value in values.items())
 
 
 def study(cell: Cell, epochs: tuple[int, ...]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Train one network; its layers at ``epochs``, and its accuracies."""
+    """Train one network; return the measures of its layers at ``epochs``, and its accuracies."""
     data, model = load_graph(cell.data, cell.normalize_features), cell.build()
     rows: list[tuple[str, int, int, str, float]] = []
 
@@ -174,7 +166,7 @@ def study(cell: Cell, epochs: tuple[int, ...]) -> tuple[pd.DataFrame, dict[str, 
 
 
 def append(rows: pd.DataFrame, path: Path) -> None:
-    """Add rows to a CSV, which gets its header with the first."""
+    """Add rows to a CSV file, with a header if the file is new."""
     rows.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.5g")
 
 
@@ -186,7 +178,7 @@ def run(cells: list[Cell], epochs: tuple[int, ...], folder: Path) -> None:
     if layers.exists():
         known = pd.read_csv(layers, dtype=str)
         stale = known["network"].isin([cell.name for cell in waiting])
-        if stale.any():  # half written when the last run was stopped, or trained otherwise
+        if stale.any():  # partly written by an interrupted run, or trained with other settings
             known[~stale].to_csv(layers, index=False)
     for cell in (bar := tqdm(waiting, disable=None)):
         bar.set_description(cell.name)
@@ -195,65 +187,52 @@ def run(cells: list[Cell], epochs: tuple[int, ...], folder: Path) -> None:
         append(pd.DataFrame([found]), accuracies)
 
 
-# --- Drawing ----------------------------------------------------------------------------------------------------------
+# --- Drawing --------------------------------------------------------------------------------------
 
 
 def chart(table: pd.DataFrame, measure: str) -> Figure:
-    """A panel per network, all on the same axes; a line per epoch."""
+    """Draw a panel per network, all on the same axes, with a line per epoch."""
     part = finite(table[table["measure"] == measure], "value")
     part = part.assign(name=part["epoch"].map(when))
     legend = {
         when(epoch): Look(colour)
         for epoch, colour in zip(sorted(set(table["epoch"])), COLOURS, strict=True)
     }
-    colour = alt.Color(
-        "name:N",
-        scale=alt.Scale(domain=list(legend), range=[look.colour for look in legend.values()]),
-    )
+    scale = alt.Scale(domain=list(legend), range=[look.colour for look in legend.values()])
+    colour = alt.Color("name:N", scale=scale)
     if logarithmic(part["value"]):
         part = part[part["value"] > FLOOR]
         y = LogAxis(part["value"], "").y("value")
     else:
         y = alt.Y("value:Q", title="", scale=alt.Scale(domain=[0, part["value"].max()], nice=True))
-    x = alt.X(
-        "layer:Q",
-        title="layer",
-        scale=alt.Scale(domain=[1, int(table["layer"].max())], nice=False),
-        axis=alt.Axis(tickMinStep=1),
-    )
+    layers = alt.Scale(domain=[1, int(table["layer"].max())], nice=False)
+    x = alt.X("layer:Q", title="layer", scale=layers, axis=alt.Axis(tickMinStep=1))
     panels = []
     for name in dict.fromkeys(table["network"]):
-        lines = alt.Chart(part[part["network"] == name][["layer", "value", "name"]]).mark_line(
-            strokeWidth=2, clip=True
-        )
+        rows = part[part["network"] == name][["layer", "value", "name"]]
+        lines = alt.Chart(rows).mark_line(strokeWidth=2, clip=True)
         panels.append(Panel(name, lines.encode(x=x, y=y, color=colour), width=190, height=170))
     return Figure(measure, TITLES[measure], "", tuple(panels), legend, columns=5)
 
 
 def when(epoch: int) -> str:
-    """In words."""
+    """Return the name of an epoch in the legend."""
     return f"after {epoch} epochs" if epoch else "before training"
 
 
 def main() -> None:
     """Train, measure, draw."""
-    parser = argparse.ArgumentParser(
-        description="What every layer of deep networks does to embedding and gradient, before and during training."
-    )
+    description = "Embedding and gradient at every layer of deep networks, during training."
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--output", type=Path, default=Path("out/u_curve"))
     parser.add_argument("--data", default="cora")
     parser.add_argument("--depth", type=int, default=64)
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="five layers and four epochs on a small generated graph",
-    )
+    quick = "five layers and four epochs on a small generated graph"
+    parser.add_argument("--quick", action="store_true", help=quick)
     given = parser.parse_args()
-    data, depth, epochs = (
-        ("csbm:nodes=60,features=8", 5, (0, 2, 4))
-        if given.quick
-        else (given.data, given.depth, EPOCHS)
-    )
+    data, depth, epochs = given.data, given.depth, EPOCHS
+    if given.quick:
+        data, depth, epochs = "csbm:nodes=60,features=8", 5, (0, 2, 4)
     given.output.mkdir(parents=True, exist_ok=True)
 
     cells = networks(data, depth, epochs[-1])
@@ -267,5 +246,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    torch.set_flush_denormal(True)  # as in training: what is measured before it, too
+    torch.set_flush_denormal(True)  # as in training, also for measurements before it
     main()

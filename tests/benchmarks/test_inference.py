@@ -1,6 +1,7 @@
 """The benchmark of inference, on a graph of a few nodes."""
 
 import json
+from pathlib import Path
 
 import pytest
 from benchmarks.inference import MODELS, main, measure, table
@@ -19,7 +20,13 @@ def test_both_ways_give_the_same() -> None:
     assert all(name in shown for name in MODELS)
 
 
-def test_a_process_measures_one_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_measures_prints_and_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     name = next(iter(MODELS))
-    assert main(["--nodes", "60", "--edges", "200", "--measure", name, "blocks"]) == []
-    assert json.loads(capsys.readouterr().out)["model"] == name
+    monkeypatch.setattr("benchmarks.inference.MODELS", {name: MODELS[name]})
+    output = tmp_path / "inference.json"
+    rows = main(["--nodes", "60", "--edges", "200", "--output", str(output)])
+    assert json.loads(output.read_text()) == rows
+    assert [(row["model"], row["blocks"]) for row in rows] == [(name, False), (name, True)]
+    assert name in capsys.readouterr().out
