@@ -11,7 +11,7 @@ import torch
 import eamp
 from benchmarks.step import TEMPERATURE, csr_matrix
 from benchmarks.timing import interleaved
-from eamp.ops import normaliser
+from eamp.ops import energy_normaliser
 from eamp.ops.backends.numba_cpu.launch import launch
 
 EDGES_PER_NODE = 10
@@ -53,7 +53,7 @@ def calls(g: eamp.Graph, x: torch.Tensor) -> dict[str, Callable[[], object]]:
         "per_node": torch.zeros(x.size(0)),
         "per_edge": torch.zeros(csr.col.numel()),
         "out": torch.zeros_like(x),
-        "scale": normaliser(x, csr.rsqrt_degree),
+        "scale": energy_normaliser(x, g),
     }
     kernels = ("squared", "drive", "weighted")
     return {
