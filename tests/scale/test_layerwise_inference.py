@@ -123,7 +123,7 @@ def test_models_of_ours(name: str, entropy: dict[str, Any] | None) -> None:
 
 GLOBAL: list[dict[str, Any]] = [
     {"normalize": True},
-    {"scale_free": True, "normalization": "sym"},
+    {"scale_free": True, "energy": "propagation"},
     {"temperature": "auto"},
     {"weight": {"schedule": "feedback", "lowest": 0.0, "highest": 3.0}},
     {"weight": {"schedule": "gain", "of": 1.3}},

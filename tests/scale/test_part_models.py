@@ -35,12 +35,12 @@ ADMITTED: list[dict[str, Any]] = [
     },
     {
         "model": "entropic-gcn",
-        "entropy": EXACT | {"weight": 0.5, "normalization": "sym", "scale_free": True},
+        "entropy": EXACT | {"weight": 0.5, "energy": "propagation", "scale_free": True},
     },
     {"model": "entropic-gcn", "entropy": EXACT | {"temperature": "auto"}},
     {
         "model": "entropic-gcn",
-        "entropy": EXACT | {"temperature": "auto", "normalization": "sym", "scale_free": True},
+        "entropy": EXACT | {"temperature": "auto", "energy": "propagation", "scale_free": True},
     },
     {"model": "entropic-gcnii", "entropy": EXACT},
     {"model": "linear"},
@@ -53,7 +53,7 @@ ADMITTED: list[dict[str, Any]] = [
         "entropy": {
             "weight": {"schedule": "hops", "of": 2},
             "temperature": 1.0,
-            "normalization": "sym",
+            "energy": "propagation",
         },
     },
 ]

@@ -157,7 +157,7 @@ def test_models_train_on_samples() -> None:
             8,
             3,
             num_layers=2,
-            entropy={"weight": {"schedule": "gain", "of": 0.3}, "normalization": "sym"},
+            entropy={"weight": {"schedule": "gain", "of": 0.3}, "energy": "propagation"},
         ),
         eamp.nn.PairNormGCN(
             8,

@@ -51,7 +51,10 @@ def test_two_processes_find_what_one_finds_and_one_of_them_says_so(tmp_path: Pat
 def test_a_model_that_cannot_be_spread_is_refused_in_words() -> None:
     run = launched(2, "--partition", "metis", "--model", "gat")
     assert run.returncode != 0
-    assert "has no form for a graph that is spread over several processes" in run.stderr
+    assert (
+        "not known to compute the same on a graph that is spread over several processes"
+        in run.stderr
+    )
 
 
 def test_a_partition_without_torchrun_is_refused_in_words() -> None:

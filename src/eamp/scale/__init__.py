@@ -1,4 +1,8 @@
-"""Graphs that do not fit a batch: training on parts of them, exactly or by samples, and inference over all nodes in bounded memory."""
+"""Graphs that are too large for one batch or one machine.
+
+Training on clusters or on sampled neighbours, exact inference in bounded memory, and exact training
+of one graph by several processes.
+"""
 
 from eamp.scale.clusters import ClusterLoader
 from eamp.scale.layerwise_inference import inference
