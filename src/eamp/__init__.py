@@ -59,7 +59,7 @@ _ROOMS = (
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS or name in ("batching", "diffusion", "distributed"):  # the old rooms
+    if name in _ROOMS:
         return importlib.import_module(f"eamp.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'eamp' has no attribute {name!r}")

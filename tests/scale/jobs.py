@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -24,6 +25,7 @@ from torch import Tensor
 import eamp
 from eamp import ops
 from eamp.nn.models import MODELS
+from eamp.scale import partitioned_graph
 from eamp.scale.partition import metis
 from eamp.scale.partitioned_graph import GraphPart, take_part
 from eamp.scale.process_group import ProcessGroup
@@ -56,15 +58,8 @@ def context() -> Any:
     The server finds installed modules only, so this module is not among them.
     """
     found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(
-        [
-            "eamp.training",
-            "eamp.scale.part_models",
-            "eamp.ops.backends.numba_cpu.launch",
-            "eamp.data.synthetic",
-            "pymetis",
-        ]
-    )
+    ours = ("training", "scale.part_models", "ops.backends.numba_cpu.launch", "data.synthetic")
+    found.set_forkserver_preload([*(f"eamp.{module}" for module in ours), "pymetis"])
     return found
 
 
@@ -291,13 +286,13 @@ def measured_bytes(settings: dict[str, Any]) -> tuple[int, int]:
     part = own_part(eamp.Graph(data.edge_index, 60))
     model = MODELS[settings.pop("model")](6, 8, 3, 3, **settings)
     seen: list[int] = []
-    swap, received = part.exchange.swap, part.exchange.received
+    swapped = partitioned_graph.swapped
 
-    def counting(rows: Tensor, sends: list[int], receives: list[int]) -> Tensor:
-        arrived = swap(rows, sends, receives)
-        seen.append((arrived if receives is received else rows).nbytes)  # the rows of the halo
+    def counting(rows: Tensor, sent: list[int], received: list[int]) -> Tensor:
+        arrived = swapped(rows, sent, received)
+        seen.append((arrived if received is part.received else rows).nbytes)  # the rows of the halo
         return arrived
 
-    part.exchange.swap = counting  # type: ignore[method-assign]  # counts what the method sends
-    model(data.x[part.rows.nodes], part).sum().backward()
+    with mock.patch.object(partitioned_graph, "swapped", counting):
+        model(data.x[part.rows.nodes], part).sum().backward()
     return sum(seen), part.halo_size

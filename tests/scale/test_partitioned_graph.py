@@ -35,13 +35,12 @@ def test_what_one_sends_is_what_the_other_expects(seed: int, count: int) -> None
     nodes = [part.rows.nodes for part in taken]
     assert torch.equal(torch.cat(nodes).sort().values, torch.arange(40))
     for rank, part in enumerate(taken):
-        halo, exchange = halo_of(part, graph, parts), part.exchange
+        halo = halo_of(part, graph, parts)
         assert part.halo_size == halo.numel()
-        assert exchange.received == parts[halo].bincount(minlength=count).tolist()
-        assert exchange.received[rank] == exchange.sent[rank] == 0
-        for other, arrives in enumerate(halo.split(exchange.received)):
-            theirs = taken[other].exchange
-            sent = theirs.rows_to_send.split(theirs.sent)[rank]
+        assert part.received == parts[halo].bincount(minlength=count).tolist()
+        assert part.received[rank] == part.sent[rank] == 0
+        for other, arrives in enumerate(halo.split(part.received)):
+            sent = taken[other].rows_to_send.split(taken[other].sent)[rank]
             assert torch.equal(nodes[other][sent], arrives)
 
 
@@ -53,7 +52,7 @@ def test_rows_are_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     for rank in range(3):
         part = take_part(graph, parts, rank, 3)
         halo, nodes = x[halo_of(part, graph, parts)], part.rows.nodes
-        monkeypatch.setattr(part.exchange, "halo", lambda own, halo=halo: halo)
+        monkeypatch.setattr(GraphPart, "halo", lambda part, x, halo=halo: halo)
         torch.testing.assert_close(ops.squared_differences(x[nodes], part), wanted[nodes])
         assert torch.equal(part.degree, graph.degree[nodes])
         assert (part.num_nodes, part.total_nodes) == (nodes.numel(), 40)
@@ -87,7 +86,7 @@ def test_models_that_read_single_edges_say_that_they_cannot(name: str) -> None:
 def test_functions_that_need_all_rows_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     x, part = torch.randn(20, 3), half()
     no_halo = torch.zeros(part.halo_size, 3)
-    monkeypatch.setattr(part.exchange, "halo", lambda x: no_halo)
+    monkeypatch.setattr(GraphPart, "halo", lambda part, x: no_halo)
     for function in (eamp.boltzmann, eamp.entropy, eamp.entropy_gradient):
         with pytest.raises(eamp.GraphError, match="normalize=True"):
             function(x, part, normalize=True)

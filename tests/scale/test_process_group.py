@@ -34,7 +34,7 @@ def test_fifty_epochs_are_those_of_one_process(processes: int) -> None:
     assert all(other == got[0] for other in got)  # to the bit
 
 
-def test_in_single_precision_they_are_so_up_to_rounding() -> None:
+def test_in_single_precision_losses_are_those_of_one_process_up_to_rounding() -> None:
     wanted, _, _ = trained(EXACT, 50, torch.float32)
     history, _, _ = together(2, trained, EXACT, 50, torch.float32)[0]
     # Losses only: an accuracy changes by a whole node at a time.
@@ -50,7 +50,7 @@ def test_checkpointed_layers_exchange_and_drop_the_same_again(settings: dict[str
 
 
 @pytest.mark.parametrize("settings", [CALIBRATED, DROPPING], ids=["calibrated", "dropping"])
-def test_a_dead_process_ends_the_job_and_any_number_goes_on(
+def test_a_dead_process_ends_the_job_and_any_number_of_processes_continues(
     tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     checkpoint = str(tmp_path / "run.safetensors")

@@ -1,4 +1,4 @@
-"""The training loop: learning, selection, weights of edges, bare layers of PyG, auxiliary losses."""
+"""The training loop: learning, selection, weights of edges, layers of PyG, auxiliary losses."""
 
 import math
 

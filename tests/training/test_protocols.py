@@ -9,7 +9,6 @@ from eamp.training.protocols import (
     Epoch,
     is_over,
     learning_rate,
-    out_of_patience,
     selected,
 )
 
@@ -32,9 +31,9 @@ def test_a_wrong_setting_is_an_error(changes: dict[str, object], said: str) -> N
 
 def test_patience_counts_epochs_since_the_lowest_validation_loss() -> None:
     rows = [Epoch(1.0, loss, 0.5, 0.5) for loss in (3.0, 2.0, 1.0, 1.5, 1.6)]
-    assert out_of_patience(rows, STANDARD.with_changes(patience=2))
-    assert not out_of_patience(rows, STANDARD.with_changes(patience=3))
-    assert not out_of_patience(rows, STANDARD.with_changes(patience=None))
+    assert is_over(rows, STANDARD.with_changes(patience=2))
+    assert not is_over(rows, STANDARD.with_changes(patience=3))
+    assert not is_over(rows, STANDARD.with_changes(patience=None))
 
 
 def test_a_loss_that_is_not_finite_ends_a_run() -> None:

@@ -1,8 +1,4 @@
-"""Graphs that are too large for one batch or one machine.
-
-Training on clusters or on sampled neighbours, exact inference in bounded memory, and exact training
-of one graph by several processes.
-"""
+"""Graphs too large for one batch or machine: clusters, samples, exact inference, many processes."""
 
 from eamp.scale.clusters import ClusterLoader
 from eamp.scale.layerwise_inference import inference

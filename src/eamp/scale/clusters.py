@@ -21,8 +21,7 @@ class ClusterLoader(DataLoader[Data]):
     Convolutional Networks" <https://arxiv.org/abs/1905.07953>`_ (Chiang et al., 2019), with a halo:
     every node of a batch's clusters (the *core*) comes with all its neighbours.
 
-    METIS cuts the graph into clusters once. A batch joins ``batch_size`` of them, drawn anew in
-    every epoch (``shuffle=True``, under ``torch.manual_seed``), and all nodes that are at most
+    A batch joins ``batch_size`` clusters, drawn anew in every epoch, and all nodes that are at most
     ``hops`` away, with all edges among these nodes. It is a PyG ``Data`` with
 
     - the attributes that ``data`` has for nodes, such as ``x`` and ``y``. Boolean ones (masks) are
@@ -31,24 +30,20 @@ class ClusterLoader(DataLoader[Data]):
       functions; ``edge_index`` and, if there are weights, ``edge_weight`` for PyG's layers;
     - ``core``, a mask of the core, and ``n_id``, the numbers of the nodes in ``data``.
 
-    On the core, two results are those of the whole graph if the features are exact on the whole
-    batch: energies (same neighbours, same :math:`C_i`), and one propagation by eamp's layers. So
-    with ``hops=1`` and ``placement="input"`` the first layer's convolution and energies are exact.
-
-    Results that depend on nodes further than ``hops`` away are not exact, since the outermost nodes
-    of a batch lack neighbours. An entropy-aware layer reads three hops: its convolution, the
-    energies of its output, and the energies of the neighbours (two with ``placement="input"``). A
-    bare layer reads one. :func:`eamp.inference` is exact at any depth. Means over all nodes
-    (PairNorm, ``scale_free``, ``Feedback``, ``normalize=True``) and thresholds (``Gain``) are those
-    of the batch. Layers of PyG that divide by degrees see the degrees in the batch, which are too
-    small for its outermost nodes.
+    Energies (same neighbours, same :math:`C_i`) and one propagation by eamp's layers are exact on
+    the core if their features are exact on the whole batch. Results that depend on nodes further
+    than ``hops`` away are not exact, since the outermost nodes of a batch lack neighbours. A bare
+    layer reads one hop. An entropy-aware layer reads three: its convolution, the energies of its
+    output, and the energies of the neighbours (two with ``placement="input"``). Means over nodes
+    (PairNorm, ``scale_free``, ``Feedback``, ``normalize=True``), thresholds (``Gain``) and the
+    degrees that PyG's layers see are those of the batch. :func:`eamp.inference` is exact.
 
     Args:
         data: the graph, with ``edge_index`` and any attributes of its nodes.
-        clusters: the number of clusters for METIS to make, or the cluster of every node ``[n]``.
+        clusters: the number of clusters for METIS to make, or the cluster of each node ``[n]``.
         batch_size: number of clusters in a batch.
         hops: number of hops of the halo, at least 1.
-        shuffle: join other clusters in every epoch, in another order.
+        shuffle: draw the clusters anew in every epoch, under ``torch.manual_seed``.
         **options: options of ``torch.utils.data.DataLoader``.
 
     BibTeX key for ``eamp cite``: ``chiang2019cluster``.
@@ -77,9 +72,7 @@ class ClusterLoader(DataLoader[Data]):
         **options: Any,
     ) -> None:
         if hops < 1:
-            raise ValueError(
-                f"hops must be at least 1, or the core would lack neighbours, but is {hops}."
-            )
+            raise ValueError(f"hops must be at least 1, but is {hops}.")
         self.data, self.graph, self.hops = data, Graph(data), hops
         cluster = metis(self.graph, clusters) if isinstance(clusters, int) else clusters
         check_parts(self.graph, cluster, "clusters")

@@ -12,17 +12,14 @@ from eamp.graph import Graph
 
 @dataclass(frozen=True)
 class Cut:
-    """The sizes of the parts of a graph, and of the borders between them.
-
-    Attributes:
-        sizes: ``[parts]``, number of nodes of every part.
-        halos: ``[parts]``, number of nodes of other parts that every part borders on.
-        cut_edges: number of edges between parts.
-    """
+    """The sizes of the parts of a graph, and of the borders between them."""
 
     sizes: Tensor
+    """``[parts]``, number of nodes of every part."""
     halos: Tensor
+    """``[parts]``, number of nodes of other parts that every part borders on."""
     cut_edges: int
+    """Number of edges between parts."""
 
     @property
     def moved(self) -> int:
@@ -50,34 +47,27 @@ def cut(graph: Graph, part: Tensor) -> Cut:
 
 @dataclass(frozen=True)
 class Layer:
-    """The numbers that a layer sends for every node of a halo, forward and backward.
+    """The numbers that a layer sends for every node of a halo.
 
     A convolution sends the features that it propagates, and their derivatives in the backward pass.
     The entropy step sends the features that it is taken at and one number per node; their
     derivatives, too, unless it is detached.
-
-    Attributes:
-        width: number of features that are propagated: the fewer of the layer's input and output.
-        entropy: whether the layer takes the entropy step, at as many features.
-        detach: whether the step is a constant in the backward pass.
-        first: whether the layer propagates the input features, which need no derivative.
     """
 
     width: int
+    """Number of features that are propagated: the fewer of the layer's input and output."""
     entropy: bool = False
+    """Whether the layer takes the entropy step, at as many features."""
     detach: bool = True
+    """Whether the step is a constant in the backward pass."""
     first: bool = False
+    """Whether the layer propagates the input features, which need no derivative."""
 
     @property
-    def forward(self) -> int:
-        """Numbers per node in the forward pass."""
-        return self.width + (self.width + 1 if self.entropy else 0)
-
-    @property
-    def backward(self) -> int:
-        """Numbers per node in the backward pass."""
-        step = self.width + 1 if self.entropy and not self.detach else 0
-        return step if self.first else self.width + step
+    def numbers(self) -> int:
+        """Numbers per node in the forward and the backward pass."""
+        step_passes = self.entropy * (1 if self.detach else 2)
+        return self.width * (1 if self.first else 2) + (self.width + 1) * step_passes
 
 
 def step_bytes(
@@ -89,8 +79,7 @@ def step_bytes(
         rows: number of rows in one exchange: :attr:`Cut.moved` for the bytes that all processes
             send, an element of :attr:`Cut.halos` for the bytes that one process receives.
         layers: the layers of the model.
-        parameters: number of parameters. Every process sends and receives about twice as many
-            numbers, for any number of processes.
+        parameters: number of parameters; a process sends about twice as many numbers.
         parts: number of processes.
         bytes_per_number: 4 for float32.
 
@@ -98,6 +87,6 @@ def step_bytes(
         >>> step_bytes(rows=1000, layers=[Layer(64)] * 2 + [Layer(7)], parameters=0, parts=2)
         (1080000, 0)
     """
-    numbers = rows * sum(layer.forward + layer.backward for layer in layers)
+    numbers = rows * sum(layer.numbers for layer in layers)
     gradients = 2 * (parts - 1) * parameters * bytes_per_number // max(parts, 1)
     return numbers * bytes_per_number, gradients

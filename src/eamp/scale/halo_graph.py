@@ -24,10 +24,7 @@ class HaloGraph(Graph):
     def halo(self, x: Tensor) -> Tensor:
         """Return the rows of the halo, ``[h, ...]`` for own rows ``[n, ...]``."""
 
-    @property
-    def in_one_piece(self) -> bool:
-        """Whether every row is here, with all its neighbours: never."""
-        return False
+    in_one_piece = False
 
     def require_all_rows(self, what: str) -> None:
         """Raise an error, since not all rows or edges are here."""

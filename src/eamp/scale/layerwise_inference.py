@@ -2,16 +2,15 @@
 
 The entropy step sees three hops (convolution, energy, gradient), so the neighbourhoods of a few
 nodes grow fast with depth. Layer by layer no neighbourhood is needed: every pass reads the
-embedding of all nodes that the pass before has written. That embedding is small; a full batch is
-large because of its messages, a row of features for every edge. eamp's own layers and the step
-never make messages. PyG's layers make them in ``propagate``, which here gets the edges into some
-nodes, then those into the next nodes. The sum of a node is never split, so results do not change.
+embedding of all nodes that the pass before has written. A full batch is large because of its
+messages, a row of features for every edge. Only PyG's layers make messages, in ``propagate``, which
+here gets the edges into some nodes, then those into the next. The sum of a node is never split.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -21,21 +20,21 @@ from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import is_sparse
 
+METHODS = ("propagate", "edge_updater")  # of PyG's layers, which read or make rows for all edges
+
 
 def inference(model: Module, *args: Any, edges_per_block: int = 2**17, **kwargs: Any) -> Any:
     """Return ``model(*args, **kwargs)`` in evaluation mode, without gradients, in bounded memory.
 
     The output is that of the full batch, for every model. PyG's layers, of any number of hops, see
     all edges of a block of nodes at a time. Everything else, such as norms, schedules or statistics
-    over all nodes, runs on all nodes.
+    over all nodes, runs on all nodes. An adjacency that is a sparse matrix is left to PyG, which
+    multiplies with it and sends no messages.
 
     Beside the input and the graph, memory holds a few embeddings ``[n, F]`` of one layer, a few
     numbers per edge (per attention head, if there are several), and the messages
-    ``[edges_per_block, F]`` of one block. All of it lies on the device of the input.
-
-    Sparse matrices as adjacency are left to PyG, which multiplies with them and sends no messages.
-    Attention weights that a layer computes while it sends messages
-    (``TransformerConv(..., return_attention_weights=True)``) would be those of the last block.
+    ``[edges_per_block, F]`` of one block, all on the device of the input. Attention weights that
+    ``TransformerConv(..., return_attention_weights=True)`` returns are those of the last block.
 
     Args:
         model: any model. Its training mode is restored afterwards.
@@ -55,38 +54,28 @@ def inference(model: Module, *args: Any, edges_per_block: int = 2**17, **kwargs:
     """
     if edges_per_block < 1:
         raise ValueError(f"edges_per_block must be at least 1, but is {edges_per_block}.")
-    with torch.no_grad(), evaluating(model), ExitStack() as layers:
-        for module in model.modules():
-            if isinstance(module, MessagePassing):
-                layers.enter_context(in_blocks(module, edges_per_block))
+    with torch.no_grad(), in_blocks(model, edges_per_block):
         return model(*args, **kwargs)
 
 
 @contextmanager
-def evaluating(model: Module) -> Iterator[None]:
-    """Set evaluation mode, and restore the mode of every module afterwards."""
+def in_blocks(model: Module, edges_per_block: int) -> Iterator[None]:
+    """Set evaluation mode, and let layers of PyG work block by block; undo both afterwards."""
     training = [module for module in model.modules() if module.training]
+    layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
+    before = [{name: vars(layer).get(name) for name in METHODS} for layer in layers]
     model.eval()
+    for layer in layers:
+        vars(layer).update({name: Blockwise(layer, name, edges_per_block) for name in METHODS})
     try:
         yield
     finally:
         for module in training:
             module.training = True
-
-
-@contextmanager
-def in_blocks(layer: MessagePassing, edges_per_block: int) -> Iterator[None]:
-    """Let a layer of PyG send and update its messages block by block."""
-    names = ("propagate", "edge_updater")
-    before = {name: vars(layer)[name] for name in names if name in vars(layer)}
-    for name in names:
-        setattr(layer, name, Blockwise(layer, name, edges_per_block))
-    try:
-        yield
-    finally:
-        for name in names:
-            vars(layer).pop(name)
-        vars(layer).update(before)
+        for layer, own in zip(layers, before, strict=True):
+            for name, method in own.items():
+                del vars(layer)[name]
+                vars(layer).update({} if method is None else {name: method})
 
 
 class Block(NamedTuple):
@@ -138,7 +127,9 @@ class Blockwise:
         nodes = sizes[self.receiver]
         if not nodes:  # unknown
             return self.function(edge_index, size=size, **given)
-        all_rows = self.all_rows or (self.reads_index and self.has_rows_of_nodes(given, nodes))
+        others = [given[name] for name in given if name not in self.of_nodes]
+        looks_up = self.reads_index and any(has_rows(value, nodes) for value in others)
+        all_rows = self.all_rows or looks_up
         out: Any = None
         for block in blocks(edge_index[self.receiver], nodes, self.edges_per_block):
             rows = self.of_block(block, edge_index, sizes, given, all_rows)
@@ -158,25 +149,16 @@ class Blockwise:
         all_rows: bool,
     ) -> Any:
         """Return the result of the method for the edges of one block."""
-        edges, sizes, total = edge_index[:, block.edges], list(sizes), edge_index.size(1)
-        given = {
-            name: value[block.edges] if self.has_rows_of_edges(name, value, total) else value
-            for name, value in given.items()
-        }
+        edges, sizes, given = edge_index[:, block.edges], list(sizes), dict(given)
+        for name in given.keys() - self.per_node:
+            if has_rows(given[name], edge_index.size(1)):
+                given[name] = given[name][block.edges]
         if not all_rows:
             edges = edges.clone()
             edges[self.receiver] -= block.start
             sizes[self.receiver] = block.stop - block.start
-            given |= {name: self.ends(given[name], block) for name in self.of_nodes & set(given)}
+            given |= {name: self.ends(given[name], block) for name in given.keys() & self.of_nodes}
         return self.function(edges, size=tuple(sizes), **given)
-
-    def has_rows_of_edges(self, name: str, value: Any, total: int) -> bool:
-        """Return whether an argument has a row for every edge."""
-        return name not in self.per_node and has_rows(value, total)
-
-    def has_rows_of_nodes(self, given: dict[str, Any], nodes: int) -> bool:
-        """Return whether an argument other than features has a row for every receiver."""
-        return any(has_rows(given[name], nodes) for name in given if name not in self.of_nodes)
 
     def rows_in(self, block: Block, x: Tensor) -> Tensor:
         """Return the rows of a block's nodes."""
@@ -192,7 +174,7 @@ class Blockwise:
     def sizes(self, size: tuple[int | None, int | None] | None, given: dict[str, Any]) -> list[int]:
         """Return the numbers of senders and receivers, as PyG reads them off the features."""
         found = list(size or (None, None))
-        for value in (given[name] for name in self.of_nodes if name in given):
+        for value in (given[name] for name in given.keys() & self.of_nodes):
             pair = value if isinstance(value, tuple | list) else (value, value)
             for end in (0, 1):
                 if found[end] is None and isinstance(pair[end], Tensor):

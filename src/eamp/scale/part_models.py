@@ -62,10 +62,7 @@ def not_on_parts(what: str, remedy: str = "") -> GraphError:
 
 
 def known_weight(weight: Weight) -> bool:
-    """Return whether a weight runs on parts.
-
-    That is a number, one of eamp's schedules of such weights, or a function with ``runs_on_parts``.
-    """
+    """Return whether a weight is a number, a schedule of eamp's, or has ``runs_on_parts``."""
     if not callable(weight) or traits(weight).runs_on_parts:
         return True
     return type(weight) in SCHEDULES.values() and all(map(known_weight, vars(weight).values()))

@@ -9,7 +9,7 @@ from torch import Tensor
 from eamp.graph import Graph, GraphError, Rows
 from eamp.graph.csr import build_csr
 from eamp.graph.subgraph import rows_of
-from eamp.scale.halo_exchange import HaloExchange
+from eamp.scale.halo_exchange import LinearMap, all_reduced, swapped
 from eamp.scale.halo_graph import HaloGraph
 from eamp.scale.partition import check_parts
 
@@ -17,13 +17,17 @@ from eamp.scale.partition import check_parts
 class GraphPart(HaloGraph):
     """The nodes of one part of a graph, made by :func:`take_part`.
 
-    When every process calls a model with its part, the model computes for every node what it
-    computes on the whole graph. Operations that read single edges, as PyG's layers do, raise an
-    error.
+    If every process calls a model with its part, the results are those of the whole graph.
+    Operations that read single edges, as PyG's layers do, raise an error. All processes must call
+    the same methods in the same order.
     """
 
-    exchange: HaloExchange
-    """The communication with the other processes."""
+    rows_to_send: Tensor
+    """Own rows that other processes need, ordered by the process that needs them."""
+    sent: list[int]
+    """How many of these rows go to each process."""
+    received: list[int]
+    """How many rows of the halo come from each process; the halo is ordered by process."""
     _rows: Rows
     _total_nodes: int
 
@@ -44,18 +48,30 @@ class GraphPart(HaloGraph):
 
     def halo(self, x: Tensor) -> Tensor:
         """Return the rows of the halo from the processes that own them."""
-        return self.exchange.halo(x)
+        return LinearMap.of(x, self._to_halos, self._to_owners)
+
+    def _to_halos(self, x: Tensor) -> Tensor:
+        return swapped(x.index_select(0, self.rows_to_send), self.sent, self.received)
+
+    def _to_owners(self, halo: Tensor) -> Tensor:
+        """Return the sum over the copies of every own row."""
+        copies = swapped(halo, self.received, self.sent)
+        zeros = halo.new_zeros(self.num_nodes, *halo.shape[1:])
+        return zeros.index_add_(0, self.rows_to_send, copies)
 
     def total(self, values: Tensor) -> Tensor:
-        """Return the sum over the nodes of all parts, ``[...]`` for values ``[n, ...]``."""
-        return self.exchange.total(values.sum(0))
+        """Return the sum over the nodes of all parts, ``[...]`` for values ``[n, ...]``.
+
+        Every process holds a share of the loss, so derivatives are summed over processes, too.
+        """
+        return LinearMap.of(values.sum(0), all_reduced, all_reduced)
 
     def largest(self, values: Tensor) -> Tensor:
         """Return the largest of values ``[n]`` over the nodes of all parts.
 
         Equal values share its derivative, as they do in torch.
         """
-        largest = self.exchange.largest(values.detach().amax())
+        largest = all_reduced(values.amax(), dist.ReduceOp.MAX)
         equal = (values == largest).to(values.dtype)
         total, count = self.total(torch.stack([values * equal, equal], 1))
         return total / count.detach()
@@ -68,12 +84,7 @@ class GraphPart(HaloGraph):
 
 
 def take_part(
-    graph: Graph,
-    part: Tensor,
-    rank: int,
-    parts: int,
-    group: dist.ProcessGroup | None = None,
-    features: Tensor | None = None,
+    graph: Graph, part: Tensor, rank: int, parts: int, features: Tensor | None = None
 ) -> GraphPart:
     """Return the part of process ``rank``, without communication.
 
@@ -82,7 +93,6 @@ def take_part(
         part: ``[n]``, the process of every node; every process must have a node.
         rank: the process whose part is returned.
         parts: number of processes.
-        group: the torch process group, ``None`` for the default one.
         features: the input features of the whole graph, for dropout of sparse features.
 
     Example:
@@ -92,17 +102,14 @@ def take_part(
         GraphPart(num_nodes=2 of 4, num_edges=2, halo_size=1)
     """
     check_parts(graph, part)
-    if part.numel() and (int(part.min()) < 0 or int(part.max()) >= parts):
+    found = part.unique().tolist()
+    if found and not 0 <= found[0] <= found[-1] < parts:
         raise GraphError(
-            f"parts must be numbered 0 to {parts - 1}, but range from {int(part.min())} to "
-            f"{int(part.max())}."
+            f"parts must be numbered 0 to {parts - 1}, but range from {found[0]} to {found[-1]}."
         )
-    empty = (part.bincount(minlength=parts) == 0).nonzero().squeeze(1).tolist()
-    if empty:
-        raise GraphError(
-            f"{len(empty)} of {parts} parts have no node, the first is {empty[0]}; use fewer "
-            "processes."
-        )
+    if empty := sorted({*range(parts)} - {*found}):
+        said = f"{len(empty)} of {parts} parts have no node, the first is {empty[0]}"
+        raise GraphError(f"{said}; use fewer processes.")
     part, n = part.to(graph.device, torch.long), graph.num_nodes
     own = (part == rank).nonzero().squeeze(1)
     row, col, weight = rows_of(graph.csr, own)
@@ -115,11 +122,6 @@ def take_part(
     place = torch.full((n,), -1, dtype=torch.long, device=graph.device)
     place[nodes] = torch.arange(nodes.numel(), device=graph.device)
 
-    def by_process(keys: Tensor) -> list[int]:
-        counts: list[int] = (keys // n).bincount(minlength=parts).tolist()
-        return counts
-
-    counts = by_process(sent), by_process(received)
     # Edges to the halo are in the own rows once; their other direction makes the graph symmetric.
     edges = torch.stack([torch.cat([row, col[away]]), torch.cat([col, row[away]])])
     weights = None if weight is None else torch.cat([weight, weight[away]])
@@ -129,7 +131,9 @@ def take_part(
     return GraphPart._of(
         build_csr(place[edges], weights, nodes.numel()),
         graph.degree[own],
-        exchange=HaloExchange(own.numel(), place[sent % n], *counts, group),
+        rows_to_send=place[sent % n],
+        sent=(sent // n).bincount(minlength=parts).tolist(),
+        received=(received // n).bincount(minlength=parts).tolist(),
         _rows=Rows(own, entries),
         _total_nodes=n,
     )

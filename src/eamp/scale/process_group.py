@@ -18,13 +18,14 @@ from torch_geometric.data import Data
 
 from eamp.graph import Graph
 from eamp.graph.subgraph import take_rows
-from eamp.scale.halo_exchange import explained_failures
+from eamp.scale.halo_exchange import all_reduced, explained_failures
 from eamp.scale.part_models import check_model
 from eamp.scale.partition import metis
 from eamp.scale.partitioned_graph import take_part
 from eamp.training.process import SingleProcess
 
-PARTITIONS: dict[str, Callable[[Graph, int], Tensor]] = {"metis": metis}
+Partition = Callable[[Graph, int], Tensor]
+PARTITIONS: dict[str, Partition] = {"metis": metis}
 
 
 class ProcessGroup(SingleProcess):
@@ -36,42 +37,33 @@ class ProcessGroup(SingleProcess):
     Args:
         partition: a function that cuts a graph into a number of parts. Process 0 calls it and sends
             the result to the others.
-        group: the torch process group, ``None`` for the default one.
     """
 
-    def __init__(
-        self,
-        partition: Callable[[Graph, int], Tensor] = metis,
-        group: dist.ProcessGroup | None = None,
-    ) -> None:
-        self.partition, self.group = partition, group
-        self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
+    def __init__(self, partition: Partition = metis) -> None:
+        self.partition = partition
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.leads = self.rank == 0
-        # The device of the tensors that are sent: NCCL sends from GPUs only.
-        self.device = torch.device("cuda" if dist.get_backend(group) == "nccl" else "cpu")
+        # NCCL sends tensors on GPUs only.
+        self.device = torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
 
     def share(
         self, model: Module, x: Tensor, data: Data, graph: Graph
     ) -> tuple[Tensor, Data, Graph]:
-        """Return the rows, labels, masks and part of this process, and copy the model of process 0.
-
-        Raises:
-            GraphError: if ``model`` may compute something else on parts than on the whole graph.
-        """
+        """Return the rows of this process and its part, after copying the model of process 0."""
         check_model(model)
         part = torch.empty(graph.num_nodes, dtype=torch.long)
         if self.leads:
             part = self.partition(graph, self.size)
         for tensor in (part, *model.state_dict().values()):
             self._copy_from_leader(tensor)
-        own = take_part(graph, part, self.rank, self.size, self.group, features=x)
+        own = take_part(graph, part, self.rank, self.size, x)
         nodes = own.rows.nodes
         names = ("y", "train_mask", "val_mask", "test_mask")
         return take_rows(x, nodes), Data(**{name: data[name][nodes] for name in names}), own
 
-    def agree(self, value: bool) -> bool:
-        """Return whether ``value`` is true on every process."""
-        return self._sum(torch.tensor(0.0 if value else 1.0, dtype=torch.float64)).item() == 0
+    def sum(self, values: Tensor) -> Tensor:
+        """Return the sum of ``values`` over all processes, elementwise, without a derivative."""
+        return all_reduced(values.to(self.device)).to(values.device)
 
     def cross_entropy(
         self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0
@@ -80,42 +72,27 @@ class ProcessGroup(SingleProcess):
         share = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=label_smoothing)
         if reduction == "sum":
             return share
-        return share / self._sum(share.new_tensor(labels.numel(), dtype=torch.float64)).to(share)
-
-    def mean(self, correct: Tensor) -> float:
-        """Return the mean over the values of all processes."""
-        right = correct.double().sum()
-        right, count = self._sum(torch.stack([right, right.new_tensor(correct.numel())])).float()
-        return (right / count).item()
-
-    def total(self, share: Tensor) -> float:
-        """Return the sum over all processes."""
-        return self._sum(share.detach().double()).to(share.dtype).item()
+        return share / self.sum(share.new_tensor(labels.numel(), dtype=torch.float64)).to(share)
 
     def add_gradients(self, model: Module) -> None:
-        """Replace the gradients of ``model`` by their sum over all processes.
-
-        They are sent in one message per type of number.
-        """
+        """Replace the gradients of ``model`` by their sum, in one message per type of number."""
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
         # A dict, since all processes must send the types in the same order.
         for dtype in {gradient.dtype: None for gradient in gradients}:
             alike = [gradient for gradient in gradients if gradient.dtype == dtype]
-            summed = self._sum(torch.cat([gradient.reshape(-1) for gradient in alike]))
+            summed = self.sum(torch.cat([gradient.reshape(-1) for gradient in alike]))
             totals = summed.split([gradient.numel() for gradient in alike])
             for gradient, total in zip(alike, totals, strict=True):
                 gradient.copy_(total.view_as(gradient))
 
     @contextmanager
     def reading(self, path: Path | None) -> Iterator[Path | None]:
-        """Give a copy of a file of process 0 to read; ``None`` if process 0 has no such file.
-
-        Other machines need not see the disk of process 0.
-        """
-        found = self.leads and path is not None and path.exists()
-        contents = [path.read_bytes() if found and path is not None else None]
+        """Give a copy of a file on the disk of process 0; ``None`` if there is no such file."""
+        contents: list[bytes | None] = [None]
+        if self.leads and path is not None and path.exists():
+            contents = [path.read_bytes()]
         with explained_failures():
-            dist.broadcast_object_list(contents, 0, self.group, self.device)
+            dist.broadcast_object_list(contents, device=self.device)
         if contents[0] is None:
             yield None
             return
@@ -124,25 +101,17 @@ class ProcessGroup(SingleProcess):
             copy.write_bytes(contents[0])
             yield copy
 
-    def _sum(self, values: Tensor) -> Tensor:
-        summed = values.detach().to(self.device, copy=True)
-        with explained_failures():
-            dist.all_reduce(summed, group=self.group)
-        return summed.to(values.device)
-
     def _copy_from_leader(self, values: Tensor) -> None:
         """Overwrite ``values`` with those of process 0."""
         sent = values.detach().to(self.device, copy=True)
         with explained_failures():
-            dist.broadcast(sent, 0, self.group)
+            dist.broadcast(sent, 0)
         values.copy_(sent)
 
 
 @contextmanager
 def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[SingleProcess]:
-    """Give the :class:`ProcessGroup` that ``torchrun`` started this process in.
-
-    Without ``torchrun``, or under it with one process, give a :class:`SingleProcess`.
+    """Give a :class:`ProcessGroup` under ``torchrun``, or a :class:`SingleProcess` otherwise.
 
     Args:
         partition: a name in :data:`PARTITIONS`.

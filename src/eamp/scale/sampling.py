@@ -14,8 +14,8 @@ from eamp.scale.halo_graph import HaloGraph
 class SampledGraph(HaloGraph):
     """Nodes with a sample of their neighbours, made by :func:`sampled_graph`.
 
-    Its halo is a copy of all rows: a neighbour that was sampled for a node need not have sampled
-    that node in turn, so every node is joined to copies of its sampled neighbours.
+    The halo is a copy of all rows. Every node is joined to copies of its sampled neighbours, since
+    these need not have sampled the node in turn.
     """
 
     _sampled_edges: Tensor
@@ -60,25 +60,21 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
         \hat E_i = \frac{C_i}{2} \frac{n_i}{\lvert S_i \rvert}
             \sum_{j \in S_i} a_{ij} \lVert x_j - x_i \rVert^2
 
-    with :math:`C_i` of the true degree. For given features the estimate is unbiased: its mean over
-    samples is :math:`E_i`, and it is :math:`E_i` if all neighbours were sampled. The same holds for
-    every sum over neighbours, among them the propagation of eamp's layers. Derivatives are those of
-    the estimates.
+    with :math:`C_i` of the true degree. For given features its mean over samples is :math:`E_i`. It
+    is exact if all neighbours were sampled. The same holds for every sum over neighbours, such as
+    the propagation of eamp's layers. Derivatives are those of the estimates.
 
-    Nonlinear functions of these sums are biased: :math:`p_i`, the entropy, the step, and the second
-    layer of a network, as with any sampled network. A node without sampled neighbours counts as one
-    of energy 0. An entropy-aware layer reads three hops (two with ``placement="input"``), so sample
-    more hops than there are layers. Layers of PyG get the sampled ``edge_index`` and see sampled
-    degrees. Means over all nodes are means over the batch. Thresholds (``Gain``),
-    ``normalize=True`` and operations on single edges raise an error.
+    Nonlinear functions of these sums are biased: :math:`p_i`, the entropy, the step, and, as in any
+    sampled network, the second layer. A node without sampled neighbours has energy 0. An
+    entropy-aware layer reads three hops (two with ``placement="input"``), so sample more hops than
+    there are layers. PyG's layers see the sampled edges and their degrees. Means over all nodes are
+    those of the batch. Thresholds (``Gain``) and ``normalize=True`` raise an error.
 
     Args:
         batch: a batch of ``NeighborLoader`` (with its default ``subgraph_type="directional"``), or
-            any object with ``edge_index`` (from sampled neighbours to the nodes that they were
-            sampled for), ``n_id`` (the numbers of its nodes in ``graph``) and, if the graph has
-            weights, ``edge_weight``.
-        graph: the whole graph. The edge list that is sampled from must hold every edge once, since
-            a sampler counts a neighbour twice that is listed twice.
+            any object with ``edge_index`` (from sampled neighbours to their nodes), ``n_id`` (the
+            numbers of its nodes in ``graph``) and, if the graph has weights, ``edge_weight``.
+        graph: the whole graph. The edge list that is sampled from must hold every edge once.
 
     Raises:
         GraphError: if the batch was not sampled from the graph.
@@ -121,13 +117,11 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
 def check_batch(batch: Data, graph: Graph) -> None:
     """Raise an error unless ``batch`` looks like a sample of one large ``graph``."""
     if graph.batch is not None:
-        raise GraphError(
-            "neighbours are sampled from one large graph, but this is a batch of graphs."
-        )
+        raise GraphError("neighbours are sampled from one graph, but this is a batch of graphs.")
     if getattr(batch, "n_id", None) is None or getattr(batch, "edge_index", None) is None:
         raise GraphError(
-            "a sampled batch needs edge_index and n_id, the numbers of its nodes in the whole "
-            "graph, as NeighborLoader gives them."
+            "a sampled batch needs edge_index and n_id, the numbers of its nodes, as "
+            "NeighborLoader gives them."
         )
     weighted = getattr(batch, "edge_weight", None) is not None
     if weighted != (graph.edge_weight is not None):

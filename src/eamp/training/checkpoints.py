@@ -43,10 +43,8 @@ def save_checkpoint(
     }
     tensors["random"] = torch.get_rng_state()
     copies = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
-    metadata = {
-        "history": json.dumps(history),
-        "fingerprint": json.dumps(identity, sort_keys=True),
-    }
+    written = json.dumps(identity, sort_keys=True)
+    metadata = {"history": json.dumps(history), "fingerprint": written}
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
@@ -68,19 +66,13 @@ def load_checkpoint(
 ) -> list[list[float]]:
     """Load a run into ``model``, ``optimizer``, ``best`` and torch's generator.
 
-    Args:
-        path: the checkpoint.
-        model: gets the weights.
-        optimizer: gets the optimizer's state.
-        best: gets the weights of the best epoch.
-        identity: the settings of the run; those in the file must be the same.
-        same_run: whether the ``about`` of the file and that of ``identity`` mean the same.
+    ``same_run`` decides whether the ``about`` in the file and that of ``identity`` mean the same.
 
     Returns:
         The history of the run.
 
     Raises:
-        CheckpointError: if the file is no checkpoint, or one of another run.
+        CheckpointError: if the file is no checkpoint, or one of a run with another identity.
     """
     try:
         with safe_open(path, "pt") as file:
@@ -99,8 +91,7 @@ def load_checkpoint(
         )
 
     def part(prefix: str) -> dict[str, Tensor]:
-        found = (name for name in tensors if name.startswith(prefix))
-        return {name.removeprefix(prefix): tensors[name] for name in found}
+        return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
     try:
         model.load_state_dict(part("model."))

@@ -34,26 +34,21 @@ from eamp.training.sparse_features import sparse_features
 class Result:
     """The outcome of a training run.
 
-    The two accuracies belong to different protocols and must not be compared with each other.
-
-    Attributes:
-        best_val_accuracy: highest validation accuracy over the epochs, the paper's number.
-        test_accuracy: test accuracy at the selected epoch.
-        val_accuracy: validation accuracy at the selected epoch.
-        val_loss: validation loss at the selected epoch.
-        epoch: the selected epoch, counted from 0.
-        energy: mean Dirichlet energy after every message-passing layer, at the selected epoch.
-        final_energy: the same after the last epoch.
-        history: losses and accuracies of every epoch.
+    ``best_val_accuracy`` and ``test_accuracy`` belong to different protocols: do not compare them.
+    ``test_accuracy``, ``val_accuracy`` and ``val_loss`` are those of the selected epoch.
     """
 
     best_val_accuracy: float
+    """Highest validation accuracy over the epochs, the paper's number."""
     test_accuracy: float
     val_accuracy: float
     val_loss: float
     epoch: int
+    """The selected epoch, counted from 0."""
     energy: list[float]
+    """Mean Dirichlet energy after every message-passing layer, at the selected epoch."""
     final_energy: list[float]
+    """The same after the last epoch."""
     history: list[Epoch]
 
 
@@ -93,19 +88,17 @@ def train(
             The result of its ``auxiliary_loss()``, if it has one, is added to the loss.
         data: features, ``edge_index``, labels, the three masks and, optionally, ``edge_weight``.
         protocol: one of :data:`PROTOCOLS`, or your own.
-        seed: seed of dropout and noise. Make the model under ``torch.manual_seed(seed)`` for a run
-            that can be repeated.
+        seed: seed of dropout and noise. Make the model under ``torch.manual_seed(seed)``, too.
         checkpoint: a file to save to, and to continue from if it exists. A continued run ends with
             the same result, bit for bit.
         checkpoint_every: epochs between two checkpoints.
         progress: show a progress bar.
-        on_epoch: called with the number and figures of every epoch. It may raise an exception, for
-            example to prune a search.
+        on_epoch: called with the number and figures of every epoch; may raise an exception to stop.
         process: an :class:`eamp.scale.process_group.ProcessGroup` if the graph is spread over
             several processes, which must all call this function with the same arguments.
         about: a description of model and data. A checkpoint with another one is refused.
-        same_run: a function that decides whether the description in a checkpoint, its first
-            argument, means the same as ``about``, its second.
+        same_run: called with the description in a checkpoint and ``about``; returns whether they
+            mean the same.
 
     Raises:
         CheckpointError: if the checkpoint cannot be read or belongs to another run.
@@ -124,7 +117,8 @@ def train(
     whole = Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight)
     x, data, graph = process.share(model, x, data, whole)
     call = call_on(model, x, graph)
-    one_pass = process.agree(same_in_training(model, call))
+    differs = torch.tensor(not same_in_training(model, call)).double()
+    one_pass = process.sum(differs).item() == 0
     torch.manual_seed(seed)
     decay = protocol.weight_decay
     conv_decay = decay if protocol.conv_decay is None else protocol.conv_decay
@@ -140,6 +134,7 @@ def train(
     hidden = None if progress and process.leads else True  # None shows the bar on a terminal only
     start, end = len(history), protocol.epochs
     bar = tqdm(range(start, end), initial=start, total=end, disable=hidden, leave=False)
+    mask, options = data.train_mask, (protocol.reduction, protocol.label_smoothing)
     logits: Tensor | None = None
     for epoch in bar:
         if is_over(history, protocol):
@@ -150,7 +145,7 @@ def train(
         if logits is None or not one_pass:
             model.train()
             logits = call()
-        loss = training_loss(logits, data, protocol, process)
+        loss = process.cross_entropy(logits[mask], data.y[mask], *options)
         if told.auxiliary_loss is not None:
             loss = loss + told.auxiliary_loss()
         loss.backward()
@@ -160,7 +155,7 @@ def train(
         with torch.set_grad_enabled(one_pass):  # this pass is then the first of the next epoch
             model.train(one_pass)
             logits = call()
-        history.append(measure(logits.detach(), data, process.total(loss), process))
+        history.append(measure(logits.detach(), data, loss, process))
         if selected(history, protocol) == epoch:
             best = copy_of_state(model)
         figures = history[-1]
@@ -174,13 +169,14 @@ def train(
         save_checkpoint(checkpoint, model, optimizer, best, history, identity)
     final_energy = layer_energies(model, call, told.probed_layers)
     model.load_state_dict(best)
-    chosen = selected(history, protocol)
+    epoch = selected(history, protocol)
+    chosen = history[epoch]
     return Result(
         best_val_accuracy=max(row.val_accuracy for row in history),
-        test_accuracy=history[chosen].test_accuracy,
-        val_accuracy=history[chosen].val_accuracy,
-        val_loss=history[chosen].val_loss,
-        epoch=chosen,
+        test_accuracy=chosen.test_accuracy,
+        val_accuracy=chosen.val_accuracy,
+        val_loss=chosen.val_loss,
+        epoch=epoch,
         energy=layer_energies(model, call, told.probed_layers),
         final_energy=final_energy,
         history=history,
@@ -188,29 +184,19 @@ def train(
 
 
 def traits(model: object) -> Any:
-    """Return the facts that a model may tell about itself, with defaults for the others."""
-    defaults = {
-        "takes_sparse_features": False,
-        "probed_layers": None,
-        "auxiliary_loss": None,
-        "runs_on_parts": False,
-    }
-    found = {name: getattr(model, name, default) for name, default in defaults.items()}
-    return SimpleNamespace(**found)
+    """Return the facts that a model may tell about itself; ``None`` for those that it does not."""
+    names = ("takes_sparse_features", "probed_layers", "auxiliary_loss", "runs_on_parts")
+    return SimpleNamespace(**{name: getattr(model, name, None) for name in names})
 
 
-def training_loss(logits: Tensor, data: Data, protocol: Protocol, process: SingleProcess) -> Tensor:
-    """Return the cross-entropy over the training nodes."""
-    mask, options = data.train_mask, (protocol.reduction, protocol.label_smoothing)
-    return process.cross_entropy(logits[mask], data.y[mask], *options)
-
-
-def measure(logits: Tensor, data: Data, train_loss: float, process: SingleProcess) -> Epoch:
-    """Return the losses and accuracies of an epoch."""
+def measure(logits: Tensor, data: Data, train_loss: Tensor, process: SingleProcess) -> Epoch:
+    """Return the losses and accuracies of an epoch, summed over all processes."""
     correct, mask = logits.argmax(1) == data.y, data.val_mask
-    val_loss = process.total(process.cross_entropy(logits[mask], data.y[mask]))
-    accuracies = process.mean(correct[mask]), process.mean(correct[data.test_mask])
-    return Epoch(train_loss, val_loss, *accuracies)
+    losses = train_loss.detach(), process.cross_entropy(logits[mask], data.y[mask])
+    counts = [(int(c.sum()), c.numel()) for c in (correct[mask], correct[data.test_mask])]
+    figures = [process.sum(loss.double()).to(loss.dtype) for loss in losses]
+    figures += [right / count for right, count in process.sum(torch.tensor(counts)).float()]
+    return Epoch(*(figure.item() for figure in figures))
 
 
 def call_on(model: Module, x: Tensor, graph: Graph) -> Callable[[], Tensor]:
@@ -230,8 +216,8 @@ def call_on(model: Module, x: Tensor, graph: Graph) -> Callable[[], Tensor]:
 def same_in_training(model: Module, call: Callable[[], Tensor]) -> bool:
     """Return whether the model computes the same in training as in evaluation, by trying.
 
-    That is so without dropout and noise. The pass that measures an epoch is then also the first of
-    the next epoch, which saves a quarter of the time.
+    Without dropout and noise it does. The pass that measures an epoch is then also the first of the
+    next epoch, which saves a quarter of the time.
     """
     before = copy_of_state(model)
     model.train()

@@ -30,9 +30,9 @@ class SingleProcess:
         """Return the features, the labels and masks, and the graph that this process trains on."""
         return x, data, graph
 
-    def agree(self, value: bool) -> bool:
-        """Return whether ``value`` is true on every process."""
-        return value
+    def sum(self, values: Tensor) -> Tensor:
+        """Return the sum of ``values`` over all processes, elementwise, without a derivative."""
+        return values.detach()
 
     def cross_entropy(
         self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0
@@ -40,18 +40,10 @@ class SingleProcess:
         """Return this process's share of the loss; the sum over processes is the whole loss."""
         return F.cross_entropy(logits, labels, reduction=reduction, label_smoothing=label_smoothing)
 
-    def mean(self, correct: Tensor) -> float:
-        """Return the mean over the values of all processes."""
-        return correct.float().mean().item()
-
-    def total(self, share: Tensor) -> float:
-        """Return the sum over all processes."""
-        return share.item()
-
     def add_gradients(self, model: Module) -> None:
         """Replace the gradients of ``model`` by their sum over all processes."""
 
     @contextmanager
     def reading(self, path: Path | None) -> Iterator[Path | None]:
-        """Give a file of the leading process to read; ``None`` if that process has no such file."""
+        """Give a file of the leading process to read; ``None`` if there is no such file."""
         yield path if path is not None and path.exists() else None

@@ -37,15 +37,12 @@ class Protocol:
     def __post_init__(self) -> None:
         known = get_type_hints(Protocol)
         for name in ("select", "reduction", "schedule"):
-            if getattr(self, name) not in (choices := get_args(known[name])):
+            if (value := getattr(self, name)) not in (choices := get_args(known[name])):
                 expected = ", ".join(map(repr, choices))
-                raise ValueError(
-                    f"{name} must be one of {expected}, but is {getattr(self, name)!r}."
-                )
-        if not isinstance(self.epochs, int) or self.epochs < 1:
-            raise ValueError(
-                f"epochs must be a whole number of at least 1, but is {self.epochs!r}."
-            )
+                raise ValueError(f"{name} must be one of {expected}, but is {value!r}.")
+        epochs = self.epochs
+        if not isinstance(epochs, int) or epochs < 1:
+            raise ValueError(f"epochs must be a whole number of at least 1, but is {epochs!r}.")
 
     def with_changes(self, **changes: Any) -> Protocol:
         """Return the protocol with some settings changed."""
@@ -87,13 +84,9 @@ def selected(history: list[Epoch], protocol: Protocol) -> int:
 
 def is_over(history: list[Epoch], protocol: Protocol) -> bool:
     """Return whether training ends early: out of patience, or with a loss that is not finite."""
-    diverged = bool(history) and not math.isfinite(history[-1].train_loss)
-    return diverged or out_of_patience(history, protocol)
-
-
-def out_of_patience(history: list[Epoch], protocol: Protocol) -> bool:
-    """Return whether the validation loss has not fallen for ``patience`` epochs."""
-    if protocol.patience is None or not history:
+    if not history or not math.isfinite(history[-1].train_loss):
+        return bool(history)
+    if protocol.patience is None:
         return False
     lowest = selected(history, protocol.with_changes(select="val_loss"))
     return len(history) - 1 - lowest >= protocol.patience
