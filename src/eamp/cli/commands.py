@@ -46,14 +46,14 @@ def train(options: Namespace) -> int:
         settings.pop(name) for name in ("seeds", "output", "partition", "timeout")
     )
     try:
-        with under_torchrun(partition, timeout) as process:
-            results = repeated(cell := Cell(**settings), seeds, output, progress=True, process=process)
+        with under_torchrun(partition, timeout) as peers:
+            results = repeated(cell := Cell(**settings), seeds, output, progress=True, peers=peers)
     except (
         ValueError,
         PeerError,
     ) as error:  # of a name, an option or the data: what came, what was expected; or of a process that is gone
         return fail(error)
-    if process.leads:
+    if peers.leads:
         print(summary(results, cell))
     return 0
 

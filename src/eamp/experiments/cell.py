@@ -16,8 +16,8 @@ from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import load
 from eamp.nn.models import MODELS
+from eamp.scale.process_group import Alone
 from eamp.training import PROTOCOLS, Epoch, Protocol, Result, train
-from eamp.training.process import SingleProcess
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class Cell:
         checkpoint_every: int = 50,
         progress: bool = False,
         on_epoch: Callable[[int, Epoch], None] | None = None,
-        process: SingleProcess | None = None,
+        peers: Alone | None = None,
     ) -> Result:
-        """Build it and train it; with ``checkpoint``, go on from there; with ``process``, on this process' part of the graph."""
+        """Build it and train it; with ``checkpoint``, go on from there; with ``peers``, on this process' part of the graph."""
         return train(
             self.build(),
             load_graph(self.data, self.normalize_features),
@@ -102,7 +102,7 @@ class Cell:
             checkpoint_every=checkpoint_every,
             progress=progress,
             on_epoch=on_epoch,
-            process=process,
+            peers=peers,
             about=self.key,
         )
 

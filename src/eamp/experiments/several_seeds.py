@@ -9,8 +9,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from eamp.experiments.cell import Cell
+from eamp.scale.process_group import Alone
 from eamp.training import Result
-from eamp.training.process import SingleProcess
 
 
 def repeated(
@@ -18,19 +18,19 @@ def repeated(
     seeds: int = 1,
     output: Path | None = None,
     progress: bool = False,
-    process: SingleProcess | None = None,
+    peers: Alone | None = None,
 ) -> list[Result]:
     """Train with seeds ``cell.seed``, ``cell.seed + 1``, ...; with ``output``, interrupted runs go on, finished ones are not repeated.
 
-    With ``process``, the graph is spread over processes that all call this; the one that leads writes to its ``output``.
+    With ``peers``, the graph is spread over processes that all call this; the one that leads writes to its ``output``.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, but is {seeds}.")
-    process, results = process or SingleProcess(), []
+    peers, results = peers or Alone(), []
     for seed in range(cell.seed, cell.seed + seeds):
         checkpoint = None if output is None else output / f"seed_{seed}.safetensors"
-        results.append(replace(cell, seed=seed).train(checkpoint, progress=progress, process=process))
-        if output is not None and process.leads:
+        results.append(replace(cell, seed=seed).train(checkpoint, progress=progress, peers=peers))
+        if output is not None and peers.leads:
             output.mkdir(parents=True, exist_ok=True)  # a short run has not saved anything yet
             (output / f"seed_{seed}.json").write_text(
                 json.dumps(asdict(results[-1])), encoding="utf-8"
