@@ -93,7 +93,10 @@ def test_sizes_must_agree() -> None:
 
 def test_torch_sparse_tensors_are_read_through_their_own_interface() -> None:
     class SparseTensor:
-        """What eamp uses of torch_sparse.SparseTensor, whose package has wheels for few platforms."""
+        """The methods of torch_sparse.SparseTensor that eamp calls.
+
+        The package itself has wheels for few platforms.
+        """
 
         def coo(self) -> tuple[torch.Tensor, torch.Tensor, None]:
             row, col = undirected((0, 1))

@@ -1,4 +1,4 @@
-"""A new order brings neighbours near, changes nothing else, and is not made where it is no use."""
+"""A new order brings neighbours near, changes nothing else, and is made only where it helps."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Clusters with a halo: every node is in one core, whose energies are those of the whole graph; and they train."""
+"""Batches of clusters: every node is in one core, with exact energies, and models train on them."""
 
 from typing import Any
 
@@ -58,12 +58,10 @@ def test_every_node_is_in_one_core_and_comes_with_its_neighbours() -> None:
     )
     for batch in batches:
         inside = torch.isin(data.edge_index, batch.n_id)
-        assert torch.isin(
-            data.edge_index[1][torch.isin(data.edge_index[0], batch.n_id[batch.core])], batch.n_id
-        ).all()
-        assert (
-            batch.edge_index.size(1) == batch.edge_weight.numel() == inside.all(0).sum()
-        )  # all edges among the batch's nodes
+        from_core = torch.isin(data.edge_index[0], batch.n_id[batch.core])
+        assert torch.isin(data.edge_index[1][from_core], batch.n_id).all()
+        # All edges among the nodes of the batch.
+        assert batch.edge_index.size(1) == batch.edge_weight.numel() == inside.all(0).sum()
         assert torch.equal(batch.x, data.x[batch.n_id])
         assert torch.equal(batch.y, batch.n_id)
         assert torch.equal(batch.train_mask, data.train_mask[batch.n_id] & batch.core)
@@ -105,13 +103,11 @@ def test_as_many_hops_as_a_model_reads_make_it_exact(hops: int, model: torch.nn.
     wanted = model(data.x, eamp.Graph(data))
 
     def errors(hops: int) -> Tensor:
-        batches = list(ClusterLoader(data, 8, hops=hops))
-        return torch.cat(
-            [
-                (model(batch.x, batch.graph) - wanted[batch.n_id])[batch.core].abs().amax(1)
-                for batch in batches
-            ]
-        )
+        found = [
+            (model(batch.x, batch.graph) - wanted[batch.n_id])[batch.core].abs().amax(1)
+            for batch in ClusterLoader(data, 8, hops=hops)
+        ]
+        return torch.cat(found)
 
     assert errors(hops).max() < 1e-12
     if hops > 1:
@@ -145,7 +141,7 @@ def test_sparse_features_stay_sparse() -> None:
         ({"clusters": 4, "hops": 0}, "hops must be at least 1"),
     ],
 )
-def test_what_cannot_be_a_clustering(arguments: dict[str, Any], complaint: str) -> None:
+def test_wrong_clusters_are_an_error(arguments: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         ClusterLoader(weighted_data(), **arguments)
 

@@ -1,4 +1,4 @@
-"""What processes tell each other, counted and foretold."""
+"""The computed number of bytes that processes send is the measured one."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ STEP: dict[str, Any] = {"weight": 1.0, "temperature": 1.0}
     ],
     ids=["gcn", "detached", "exact"],
 )
-def test_the_model_foretells_what_is_sent(settings: dict[str, Any], layers: list[Layer]) -> None:
+def test_computed_bytes_are_measured_bytes(settings: dict[str, Any], layers: list[Layer]) -> None:
     for measured, halo in together(2, measured_bytes, settings):
         assert halo > 0
         assert measured == step_bytes(halo, layers, parameters=0, parts=2)[0]

@@ -1,4 +1,4 @@
-"""Sums over edges and statistics over nodes, in three processes, against one that holds the whole graph."""
+"""Sums over edges and statistics over nodes in three processes, compared with the whole graph."""
 
 from scale.jobs import sums_and_derivatives, together
 

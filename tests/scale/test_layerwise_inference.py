@@ -1,4 +1,4 @@
-"""Inference block by block is inference at once, and no block holds more messages than it may."""
+"""Inference block by block gives the full batch, and no block holds more messages than allowed."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ WEIGHTED = random_graph(60, 200, weighted=True)
 
 
 class WithUpdate(MessagePassing):
-    """A layer that looks at the nodes again once it has summed."""
+    """A layer whose update reads the features of the nodes."""
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Any:
         return self.propagate(edge_index, x=x)
@@ -84,7 +84,7 @@ LAYERS: dict[str, Any] = {
 
 
 def messages(model: torch.nn.Module) -> list[int]:
-    """How many messages each layer of PyG sends at a time, once the model runs."""
+    """Return a list that gets the number of messages of every call to a layer of PyG."""
     counts: list[int] = []
     for module in model.modules():
         if isinstance(module, MessagePassing):
@@ -123,7 +123,7 @@ def test_models_of_ours(name: str, entropy: dict[str, Any] | None) -> None:
 
 GLOBAL: list[dict[str, Any]] = [
     {"normalize": True},
-    {"scale_free": True, "normalization": "sym"},
+    {"scale_free": True, "energy": "propagation"},
     {"temperature": "auto"},
     {"weight": {"schedule": "feedback", "lowest": 0.0, "highest": 3.0}},
     {"weight": {"schedule": "gain", "of": 1.3}},
@@ -133,7 +133,7 @@ GLOBAL: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("entropy", GLOBAL, ids=lambda options: ",".join(options))
-def test_what_looks_at_all_nodes_is_right_too(entropy: dict[str, Any]) -> None:
+def test_statistics_over_all_nodes_are_exact(entropy: dict[str, Any]) -> None:
     x = torch.randn(60, 8)
     model = eamp.wrap(GCN(8, 8, num_layers=3, norm="PairNorm"), **entropy).eval()
     torch.testing.assert_close(
@@ -141,7 +141,7 @@ def test_what_looks_at_all_nodes_is_right_too(entropy: dict[str, Any]) -> None:
     )
 
 
-def test_weights_of_edges_and_a_second_input_are_cut_as_they_should() -> None:
+def test_weights_of_edges_and_a_second_input_are_cut_into_blocks() -> None:
     x, x_0, weight = torch.randn(60, 8), torch.randn(60, 8), WEIGHTED.edge_weight
     conv = GCN2Conv(8, alpha=0.3)
     wanted = conv(x, x_0, WEIGHTED.edge_index, edge_weight=weight)
@@ -152,7 +152,7 @@ def test_weights_of_edges_and_a_second_input_are_cut_as_they_should() -> None:
 
 
 def test_as_many_edges_as_nodes() -> None:
-    """What belongs to nodes and what belongs to edges is told by its name, not by its size."""
+    """Rows of nodes and rows of edges are told apart by name, not by number."""
     ring = torch.stack([torch.arange(60), torch.arange(1, 61) % 60])
     x, x_0, weight = torch.randn(60, 8), torch.randn(60, 8), torch.rand(60)
     conv = GCN2Conv(8, alpha=0.3, normalize=False)
@@ -179,7 +179,7 @@ def test_two_sets_of_nodes() -> None:
         )
 
 
-def test_sparse_matrices_are_multiplied_with_as_ever() -> None:
+def test_sparse_matrices_are_left_to_pyg() -> None:
     x, conv = torch.randn(60, 8), SAGEConv(8, 8)
     matrix = torch.sparse_coo_tensor(
         GRAPH.edge_index, torch.ones(GRAPH.edge_index.size(1)), (60, 60)
@@ -202,7 +202,7 @@ def test_an_edge_index_that_knows_its_order() -> None:
 
 
 class ByNumber(MessagePassing):
-    """Messages that read numbers of nodes, or rows of nodes by them."""
+    """Messages that look up rows of nodes by number."""
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         return self.propagate(edge_index, x=x, scale=torch.arange(x.size(0)).float())
@@ -212,12 +212,14 @@ class ByNumber(MessagePassing):
 
 
 class ByPlace(ByNumber):
+    """Messages that read numbers of nodes."""
+
     def message(self, x_j: Tensor, edge_index_i: Tensor) -> Tensor:
         return x_j * edge_index_i.unsqueeze(1)
 
 
 class OfEdges(MessagePassing):
-    """Messages without features of nodes: how many there are, PyG reads off the edges."""
+    """Messages without features of nodes; PyG reads the number of nodes off the edges."""
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         return self.propagate(edge_index, weight=edge_index.sum(0).float().unsqueeze(1))

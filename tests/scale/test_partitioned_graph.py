@@ -1,6 +1,7 @@
-"""What a process holds of a graph: complete rows, and routes on which both ends agree. No second process is needed to see that."""
+"""A part of a graph has complete rows, and sends the rows that other parts expect.
 
-from typing import Any
+No second process is needed to see that.
+"""
 
 import pytest
 import torch
@@ -17,20 +18,10 @@ from eamp.scale.partitioned_graph import GraphPart, take_part
 from scale.jobs import weighted_graph
 
 
-class Elsewhere:
-    """An exchange that takes the halo's rows from the whole matrix."""
-
-    def __init__(self, halo: Tensor) -> None:
-        self.ids, self.whole = halo, torch.empty(0)
-
-    def halo(self, x: Tensor) -> Tensor:
-        return self.whole[self.ids]
-
-
 def halo_of(part: GraphPart, graph: eamp.Graph, parts: Tensor) -> Tensor:
-    """The halo's numbers: neighbours elsewhere, by owner and number."""
+    """Return the nodes of the halo: neighbours in other parts, by part and number."""
     row, col = graph.edge_index
-    mine = parts == parts[part.csr.nodes[0]]
+    mine = parts == parts[part.rows.nodes[0]]
     outside = col[mine[row] & ~mine[col]].unique()
     return outside[torch.argsort(parts[outside] * graph.num_nodes + outside)]
 
@@ -42,37 +33,39 @@ def test_what_one_sends_is_what_the_other_expects(seed: int, count: int) -> None
     parts = torch.randint(count, (40,))
     parts[:count] = torch.arange(count)
     taken = [take_part(graph, parts, rank, count) for rank in range(count)]
-    assert torch.equal(
-        torch.cat([part.csr.nodes for part in taken]).sort().values, torch.arange(40)
-    )
+    nodes = [part.rows.nodes for part in taken]
+    assert torch.equal(torch.cat(nodes).sort().values, torch.arange(40))
     for rank, part in enumerate(taken):
-        routes: Any = part.csr.exchange.routes  # type: ignore[attr-defined]  # of the wire that it is
         halo = halo_of(part, graph, parts)
         assert part.halo_size == halo.numel()
-        assert routes.received == parts[halo].bincount(minlength=count).tolist()
-        assert routes.received[rank] == routes.sent[rank] == 0
-        for other, arrives in enumerate(halo.split(routes.received)):
-            theirs: Any = taken[other].csr.exchange.routes  # type: ignore[attr-defined]  # likewise
-            sent = theirs.rows.split(theirs.sent)[rank]
-            assert torch.equal(taken[other].csr.nodes[sent], arrives)
+        assert part.received == parts[halo].bincount(minlength=count).tolist()
+        assert part.received[rank] == part.sent[rank] == 0
+        for other, arrives in enumerate(halo.split(part.received)):
+            sent = taken[other].rows_to_send.split(taken[other].sent)[rank]
+            assert torch.equal(nodes[other][sent], arrives)
 
 
-def test_rows_are_complete() -> None:
+def test_rows_are_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = weighted_graph()
     parts = torch.arange(40) % 3
     x = torch.randn(40, 3, dtype=torch.float64)
-    wanted = ops.squared_differences(x, graph.csr)
+    wanted = ops.squared_differences(x, graph)
     for rank in range(3):
         part = take_part(graph, parts, rank, 3)
-        exchange = Elsewhere(halo_of(part, graph, parts))
-        exchange.whole = x
-        csr = PartCSR.make(
-            part.csr.local, part.csr.degree, part.csr.rsqrt_degree, exchange, part.csr.nodes, 40
-        )  # type: ignore[arg-type]
-        torch.testing.assert_close(
-            ops.squared_differences(x[part.csr.nodes], csr), wanted[part.csr.nodes]
-        )
-        assert torch.equal(part.degree, graph.degree[part.csr.nodes])
+        halo, nodes = x[halo_of(part, graph, parts)], part.rows.nodes
+        monkeypatch.setattr(GraphPart, "halo", lambda part, x, halo=halo: halo)
+        torch.testing.assert_close(ops.squared_differences(x[nodes], part), wanted[nodes])
+        assert torch.equal(part.degree, graph.degree[nodes])
+        assert (part.num_nodes, part.total_nodes) == (nodes.numel(), 40)
+
+
+def test_places_of_rows_in_sparse_features() -> None:
+    graph, x = weighted_graph(), torch.randn(40, 5).relu()
+    nodes = torch.arange(0, 40, 2)
+    part = take_part(graph, torch.arange(40) % 2, 0, 2, features=x.to_sparse_csr())
+    assert torch.equal(part.rows.nodes, nodes)
+    assert torch.equal(part.rows.entries, (x > 0).sum(1).cumsum(0)[nodes] - (x > 0).sum(1)[nodes])
+    assert take_part(graph, torch.arange(40) % 2, 0, 2, features=x).rows.entries is None
 
 
 def test_rows_of_features_dense_and_sparse() -> None:
@@ -91,15 +84,17 @@ def test_models_that_read_single_edges_say_that_they_cannot(name: str) -> None:
         MODELS[name](3, 4, 2, 1)(torch.randn(20, 3), half())
 
 
-def test_what_needs_all_nodes_says_so() -> None:
-    x = torch.randn(20, 3)
+def test_functions_that_need_all_rows_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, part = torch.randn(20, 3), half()
+    no_halo = torch.zeros(part.halo_size, 3)
+    monkeypatch.setattr(GraphPart, "halo", lambda part, x: no_halo)
     for function in (eamp.boltzmann, eamp.entropy, eamp.entropy_gradient):
         with pytest.raises(eamp.GraphError, match="normalize=True"):
-            function(x, half(), normalize=True)
+            function(x, part, normalize=True)
     with pytest.raises(eamp.GraphError, match="this measure"):
-        eamp.diagnostics.rusch_energy(x, half())
+        eamp.diagnostics.rusch_energy(x, part)
     with pytest.raises(eamp.GraphError, match="single edges"):
-        half().edge_index  # noqa: B018  # a property
+        part.edge_index  # noqa: B018  # a property
 
 
 @pytest.mark.parametrize(
@@ -123,5 +118,5 @@ def test_a_part_shows_what_it_is() -> None:
     part = half()
     assert repr(part).startswith("GraphPart(num_nodes=20 of 40, ")
     assert part.to("cpu") is part
-    with pytest.raises(eamp.GraphError, match="cut the graph after moving it"):
+    with pytest.raises(eamp.GraphError, match="move the whole graph to meta and make it again"):
         part.to("meta")

@@ -1,4 +1,4 @@
-"""Energies and propagation from sampled neighbours are right on average, and their derivatives are the estimates' own."""
+"""Energies and propagation from sampled neighbours are exact on average, with exact derivatives."""
 
 import copy
 import itertools
@@ -22,12 +22,13 @@ from eamp.nn.conv.gcn_conv import gcn_propagate
 from eamp.scale import sampled_graph
 from problems import irregular_graph, problems, random_graph
 
-# Two neighbours of each node: of one, two, three and five there are 1, 1, 3 and 10 pairs, so 30 batches hold each equally often.
+# A sample is two neighbours of each node. One, two, three and five neighbours have 1, 1, 3 and 10
+# pairs, so 30 batches hold every pair equally often.
 FANOUT, ROUNDS = 2, 30
 
 
 def all_samples(graph: eamp.Graph, x: Tensor) -> Iterator[Data]:
-    """Batches of all nodes, whose neighbours together are every possible sample equally often."""
+    """Yield batches of all nodes that together hold every possible sample equally often."""
     neighbour, centre = graph.edge_index.flip(0)
     choices = []
     for node in range(graph.num_nodes):
@@ -49,7 +50,7 @@ def all_samples(graph: eamp.Graph, x: Tensor) -> Iterator[Data]:
 
 
 def sample(graph: eamp.Graph, x: Tensor, fanout: int, hops: int, seeds: Tensor) -> Data:
-    """A batch as ``NeighborLoader`` draws it: some neighbours of the seeds, then some of theirs."""
+    """Return a batch as ``NeighborLoader`` draws it: neighbours of the seeds, then of those."""
     edge_index, reached, new = graph.edge_index, seeds.tolist(), seeds.tolist()
     chosen: list[int] = []
     for _ in range(hops):
@@ -112,13 +113,10 @@ def test_with_all_neighbours_it_is_the_graph_itself(
 def test_an_energy_from_its_definition() -> None:
     graph = irregular_graph()
     x = torch.randn(10, 3, dtype=torch.float64)
-    batch = Data(
-        x=x[[6, 0, 5, 8]],
-        n_id=torch.tensor([6, 0, 5, 8]),
-        edge_index=torch.tensor([[2, 3, 2], [0, 0, 1]]),
-    )
+    nodes, sampled = torch.tensor([6, 0, 5, 8]), torch.tensor([[2, 3, 2], [0, 0, 1]])
+    batch = Data(x=x[nodes], n_id=nodes, edge_index=sampled)
     found = eamp.dirichlet_energy(batch.x, sampled_graph(batch, graph))
-    # Node 6 has 3 neighbours, of which 5 and 8 were sampled; node 0 has 5, of which 5 was; the others sampled none.
+    # Of 3 neighbours of node 6, nodes 5 and 8 were sampled; of 5 neighbours of node 0, node 5 was.
     six = (
         3 / 2 * ((x[6] - x[5]).square().sum() + (x[6] - x[8]).square().sum()) / math.sqrt(3 * 3) / 2
     )
@@ -157,7 +155,7 @@ def test_models_train_on_samples() -> None:
             8,
             3,
             num_layers=2,
-            entropy={"weight": {"schedule": "gain", "of": 0.3}, "normalization": "sym"},
+            entropy={"weight": {"schedule": "gain", "of": 0.3}, "energy": "propagation"},
         ),
         eamp.nn.PairNormGCN(
             8,
@@ -189,7 +187,7 @@ def test_layers_of_pyg_get_the_sampled_edges() -> None:
         sampled.to("meta")
 
 
-def test_loops_are_no_neighbours() -> None:
+def test_self_loops_are_no_neighbours() -> None:
     graph, x = irregular_graph(), torch.randn(10, 3)
     batch = Data(x=x, n_id=torch.arange(10), edge_index=torch.tensor([[0, 1, 9], [0, 0, 9]]))
     without = Data(x=x, n_id=torch.arange(10), edge_index=torch.tensor([[1], [0]]))
@@ -199,7 +197,7 @@ def test_loops_are_no_neighbours() -> None:
         )
 
 
-def test_what_samples_cannot_tell_is_refused() -> None:
+def test_options_that_need_all_neighbours_are_refused() -> None:
     graph, x = random_graph(60, 200), torch.randn(60, 8)
     batch = sample(graph, x, fanout=3, hops=1, seeds=torch.arange(5))
     sampled = sampled_graph(batch, graph)
@@ -229,7 +227,7 @@ def test_what_samples_cannot_tell_is_refused() -> None:
         ),
     ],
 )
-def test_batches_that_do_not_fit(
+def test_batches_that_do_not_fit_the_graph(
     changes: dict[str, Any], graph: eamp.Graph, complaint: str
 ) -> None:
     given = {
@@ -244,7 +242,7 @@ def test_batches_that_do_not_fit(
 
 @pytest.fixture
 def _sampler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What ``NeighborLoader`` asks for neighbours: pyg-lib or torch-sparse, and where neither is installed, the same in Python."""
+    """Give ``NeighborLoader`` a sampler in Python if neither pyg-lib nor torch-sparse is there."""
     if torch_geometric.typing.WITH_PYG_LIB or torch_geometric.typing.WITH_TORCH_SPARSE:
         return
 
@@ -281,12 +279,8 @@ def _sampler(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("with_weights", [False, True])
 def test_neighbor_loader(with_weights: bool) -> None:
     graph = random_graph(60, 200, weighted=with_weights)
-    data = Data(
-        x=torch.randn(60, 8),
-        edge_index=graph.edge_index,
-        edge_weight=graph.edge_weight,
-        num_nodes=60,
-    )
+    edges = {"edge_index": graph.edge_index, "edge_weight": graph.edge_weight}
+    data = Data(x=torch.randn(60, 8), num_nodes=60, **edges)
     exact = eamp.dirichlet_energy(data.x, graph)
     for batch in NeighborLoader(data, num_neighbors=[-1, 2], batch_size=20):
         seeds = slice(batch.batch_size)

@@ -1,4 +1,4 @@
-"""The command that a user types."""
+"""``torchrun -m eamp train`` gives the losses of ``eamp train``."""
 
 import json
 import subprocess
@@ -6,16 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SETTINGS = [
-    "--data",
-    "csbm:nodes=60,features=6,classes=3",
-    "--depth",
-    "2",
-    "--width",
-    "8",
-    "--changes",
-    '{"epochs": 6}',
-]
+SIZES = ["--data", "csbm:nodes=60,features=6,classes=3", "--depth", "2", "--width", "8"]
+SETTINGS = [*SIZES, "--changes", '{"epochs": 6}']
 
 
 def launched(processes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +25,7 @@ def result(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_two_processes_find_what_one_finds_and_one_of_them_says_so(tmp_path: Path) -> None:
+def test_two_processes_find_the_losses_of_one_and_one_of_them_prints(tmp_path: Path) -> None:
     run = launched(
         2, "--partition", "metis", "--model", "entropic-gcn", "--output", str(tmp_path / "two")
     )
@@ -48,13 +40,16 @@ def test_two_processes_find_what_one_finds_and_one_of_them_says_so(tmp_path: Pat
     )
 
 
-def test_a_model_that_cannot_be_spread_is_refused_in_words() -> None:
+def test_a_model_that_cannot_run_on_parts_is_refused_with_an_explanation() -> None:
     run = launched(2, "--partition", "metis", "--model", "gat")
     assert run.returncode != 0
-    assert "has no form for a graph that is spread over several processes" in run.stderr
+    assert (
+        "not known to compute the same on a graph that is spread over several processes"
+        in run.stderr
+    )
 
 
-def test_a_partition_without_torchrun_is_refused_in_words() -> None:
+def test_a_partition_without_torchrun_is_refused_with_an_explanation() -> None:
     run = launched(1, "--partition", "metis")
     assert run.returncode == 2
     assert "run torchrun --nproc-per-node 4 -m eamp train --partition metis" in run.stderr

@@ -26,8 +26,8 @@ def run(options: Namespace) -> int:
     from rich import print as show
 
     from eamp.experiments.sweep import summary
-    from eamp.paper.reproduce import reproduce
     from eamp.paper import write_report
+    from eamp.paper.reproduce import reproduce
 
     words = ["eamp reproduce", "--quick" if options.quick else f"--seeds {options.seeds}"]
     if options.only:

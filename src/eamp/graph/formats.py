@@ -1,12 +1,12 @@
 """Readers of adjacency formats: each returns an edge list and the number of nodes.
 
-Optional libraries are never imported here. An object is recognised by the module that its class
-comes from, so nobody pays for the import of a library that is not used.
+Optional libraries are not imported here. An object is recognised by the module that its class
+comes from.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ class EdgeList(NamedTuple):
 def read(
     adjacency: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None
 ) -> EdgeList:
-    """Turn anything :class:`eamp.Graph` accepts into an :class:`EdgeList`."""
+    """Return the :class:`EdgeList` of anything that :class:`eamp.Graph` accepts."""
     size: int | None = None  # number of nodes as the format itself knows it
     if isinstance(adjacency, Graph):
         edges, weight, size = adjacency.edge_index, adjacency.edge_weight, adjacency.num_nodes
@@ -39,34 +39,24 @@ def read(
         edges, weight, size = read_edge_index(adjacency)
     elif (library := type(adjacency).__module__.split(".")[0]) == "torch_sparse":
         row, col, value = adjacency.coo()
-        edges, weight, size = (
-            torch.stack([row, col]),
-            unless_ones(value),
-            square(*adjacency.sizes()[:2]),
-        )
+        edges, weight = torch.stack([row, col]), unless_ones(value)
+        size = square(*adjacency.sizes()[:2])
     elif library == "scipy":
         coo = adjacency.tocoo()
-        edges = torch.stack(
-            [
-                torch.as_tensor(coo.row, dtype=torch.int64),
-                torch.as_tensor(coo.col, dtype=torch.int64),
-            ]
-        )
+        edges = torch.stack([torch.as_tensor(ends).long() for ends in (coo.row, coo.col)])
         weight, size = unless_ones(torch.as_tensor(coo.data)), square(*coo.shape)
-    elif (
-        hasattr(adjacency, "nodes")
-        and hasattr(adjacency, "is_directed")
-        and hasattr(adjacency, "edges")
-    ):
+    elif all(hasattr(adjacency, name) for name in ("nodes", "edges", "is_directed")):
         edges, weight, size = read_networkx(adjacency)
     elif library == "numpy":
         edges, weight, size = read_edge_index(torch.as_tensor(adjacency))
     elif hasattr(adjacency, "edge_index") or hasattr(adjacency, "adj_t"):
         return read_data(adjacency, num_nodes, edge_weight, batch)
     else:
+        kind = type(adjacency)
         raise GraphError(
-            f"cannot read a graph from {type(adjacency).__module__}.{type(adjacency).__qualname__}. Expected a [2, m] edge_index, "
-            "a torch or SciPy sparse matrix, a networkx graph, a torch_geometric Data or an eamp.Graph."
+            f"cannot read a graph from {kind.__module__}.{kind.__qualname__}. Expected a [2, m] "
+            "edge_index, a torch or SciPy sparse matrix, a networkx graph, a torch_geometric Data "
+            "or an eamp.Graph."
         )
 
     if edge_weight is not None:
@@ -79,15 +69,12 @@ def read(
 
 
 def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
-    """A ``[2, m]`` integer tensor; PyG's ``EdgeIndex`` is one that knows its size."""
+    """Read a ``[2, m]`` integer tensor, or a PyG ``EdgeIndex``, which may know its size."""
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        hint = (
-            ". It looks transposed: pass edge_index.t()."
-            if edge_index.dim() == 2 and edge_index.size(1) == 2
-            else "."
-        )
+        transposed = edge_index.dim() == 2 and edge_index.size(1) == 2
+        hint = " It looks transposed: pass edge_index.t()." if transposed else ""
         raise GraphError(
-            f"edge_index must have shape [2, num_edges]; got {list(edge_index.shape)}{hint}"
+            f"edge_index must have shape [2, num_edges]; got {list(edge_index.shape)}.{hint}"
         )
     if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
         raise GraphError(
@@ -102,6 +89,7 @@ def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
 
 
 def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor | None, int]:
+    """Read a sparse tensor in any layout."""
     if matrix.dim() != 2:
         raise GraphError(
             f"a sparse adjacency must have two dimensions; got shape {list(matrix.shape)}."
@@ -109,12 +97,13 @@ def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor | None, int]:
     if matrix.requires_grad:
         raise_differentiable()
     coo = matrix if matrix.layout == torch.sparse_coo else matrix.to_sparse_coo()
-    # Not coalesced: that would add up the ones of duplicates, which in an unweighted graph are one edge.
+    # Not coalesced, which would add up the ones of duplicates: in an unweighted graph these are one
+    # edge.
     return coo._indices(), unless_ones(coo._values()), square(*matrix.shape)
 
 
 def read_networkx(graph: Any) -> tuple[Tensor, Tensor | None, int]:
-    """Nodes are numbered in the graph's own order, as ``torch_geometric.utils.from_networkx`` numbers them."""
+    """Read a networkx graph; its nodes keep their order, as in PyG's ``from_networkx``."""
     position = {node: i for i, node in enumerate(graph.nodes)}
     triples = [
         (position[u], position[v], d.get("weight", 1.0)) for u, v, d in graph.edges(data=True)
@@ -130,50 +119,58 @@ def read_networkx(graph: Any) -> tuple[Tensor, Tensor | None, int]:
 def read_data(
     data: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None
 ) -> EdgeList:
-    """A PyG ``Data`` or ``Batch``."""
+    """Read a PyG ``Data`` or ``Batch``."""
     adjacency = getattr(data, "edge_index", None)
     if adjacency is None:
         adjacency = getattr(data, "adj_t", None)
     if adjacency is None:
-        raise GraphError(f"{type(data).__name__} has neither edge_index nor adj_t.")
+        raise GraphError(
+            f"{type(data).__name__} has neither edge_index nor adj_t; set data.edge_index."
+        )
     edge_weight = getattr(data, "edge_weight", None) if edge_weight is None else edge_weight
     batch = getattr(data, "batch", None) if batch is None else batch
     return read(adjacency, data.num_nodes if num_nodes is None else num_nodes, edge_weight, batch)
 
 
 def check_weight(edge_weight: Tensor, edges: Tensor) -> Tensor:
+    """Return edge weights ``[m]``, after checking that they fit the edges."""
     if edge_weight.dim() == 2 and edge_weight.size(1) == 1:
         edge_weight = edge_weight.squeeze(1)
     if edge_weight.shape != edges.shape[1:]:
         raise GraphError(
-            f"edge_weight must have one entry per edge, shape [{edges.size(1)}]; got {list(edge_weight.shape)}."
+            f"edge_weight must have one entry per edge, shape [{edges.size(1)}]; got "
+            f"{list(edge_weight.shape)}."
         )
     if edge_weight.requires_grad:
         raise_differentiable()
     if edge_weight.device != edges.device:
         raise GraphError(
-            f"edge_index is on {edges.device} but edge_weight on {edge_weight.device}; move them to one device."
+            f"edge_index is on {edges.device} but edge_weight on {edge_weight.device}; move one "
+            f"with .to({str(edges.device)!r})."
         )
     return edge_weight if edge_weight.is_floating_point() else edge_weight.double()
 
 
-def raise_differentiable() -> None:
+def raise_differentiable() -> NoReturn:
+    """Raise the error for edge weights that require a gradient."""
     raise GraphError(
-        "edge weights are constants of a Graph, but these require a gradient, which would be lost silently; "
-        "pass edge_weight.detach() if that is what you want."
+        "edge weights are constants of a Graph, but these require a gradient, which would be lost "
+        "silently; pass edge_weight.detach() if that is what you want."
     )
 
 
 def unless_ones(values: Tensor | None) -> Tensor | None:
-    """Weights of a sparse matrix, or ``None`` where they say nothing more than that the edge is there."""
+    """Return the values of a sparse matrix as weights, or ``None`` if all of them are 1."""
     if values is None or values.dtype == torch.bool or bool((values == 1).all()):
         return None
     return values if values.is_floating_point() else values.double()
 
 
 def square(rows: int, cols: int) -> int:
+    """Return the number of nodes of an adjacency matrix, after checking that it is square."""
     if rows != cols:
         raise GraphError(
-            f"an adjacency matrix must be square; got {rows} x {cols}. Bipartite graphs have no Dirichlet energy here."
+            f"an adjacency matrix must be square; got {rows} x {cols}. Bipartite graphs have no "
+            "Dirichlet energy here."
         )
     return rows

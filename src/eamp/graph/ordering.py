@@ -1,8 +1,9 @@
-"""Numbering the nodes of a large graph such that neighbours are near in memory.
+"""An order of the nodes of a large graph in which neighbours are near in memory.
 
-A pass over the edges reads the features of every neighbour. Where those lie anywhere in memory, it waits for them: on a mesh of a million
-nodes in random order, seven times as long as on the same mesh in its own order. A breadth-first order restores that where there is any to
-be found: in meshes, road networks and molecules in a row, not in graphs whose edges are random.
+A pass over the edges reads the features of every neighbour. On a mesh of a million nodes in random
+order it takes seven times as long as on the same mesh in its own order, because it waits for
+memory. A breadth-first order helps for meshes, road networks and batches of molecules, but not for
+graphs with random edges.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ from torch_geometric.data import Data
 from eamp.graph import Graph
 from eamp.graph.subgraph import rows_of_data
 
-LARGE = 100_000  # nodes; the features of fewer are in a cache
-NEARER = 4  # times: what neighbours have to come nearer by to be worth a new order
+LARGE = 100_000  # nodes; the features of fewer nodes fit a cache of the processor
+NEARER = 4  # a new order must bring neighbours nearer by this factor; docs/scale.md has the timings
 
 
 def nearer(data: Data) -> Data:
-    """The same nodes, edges, labels and masks in an order in which neighbours are near, or ``data`` itself where that is no use.
+    """Return ``data`` with its nodes in an order in which neighbours are near in memory.
 
-    :func:`eamp.training.train` does it by itself: what it returns does not depend on the order.
+    ``data`` itself is returned if it is small or not on the CPU, or if no such order is found.
+    :func:`eamp.training.train` calls this function; its result does not depend on the order.
 
     Example:
         >>> import eamp
         >>> data = eamp.data.load("csbm:nodes=60,features=8")
-        >>> nearer(data) is data                                   # too small
+        >>> nearer(data) is data                                   # small
         True
     """
     if data.num_nodes < LARGE or data.edge_index.device.type != "cpu":
@@ -39,25 +41,22 @@ def nearer(data: Data) -> Data:
 
 
 def near_order(graph: Graph) -> Tensor | None:
-    """The nodes in such an order, by reverse Cuthill–McKee; ``None`` where it would not bring neighbours much nearer."""
+    """Return the reverse Cuthill-McKee order, or ``None`` if neighbours come little nearer."""
     row, col = graph.edge_index
-    entries = np.ones(col.numel(), np.int8)
-    matrix = csr_matrix(
-        (entries, graph.csr.col.numpy(), graph.csr.rowptr.numpy()),
-        shape=(graph.num_nodes, graph.num_nodes),
-    )
+    entries = np.ones(col.numel(), np.int8), graph.csr.col.numpy(), graph.csr.rowptr.numpy()
+    matrix = csr_matrix(entries, shape=(graph.num_nodes, graph.num_nodes))
     order = torch.from_numpy(reverse_cuthill_mckee(matrix, symmetric_mode=True).astype(np.int64))
     place = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel()))
     return order if NEARER * distance(place[row], place[col]) < distance(row, col) else None
 
 
 def distance(row: Tensor, col: Tensor) -> float:
-    """How far apart in memory the ends of an edge are, on average."""
+    """Return the mean difference between the numbers of an edge's ends."""
     return float((row - col).abs().double().mean()) if row.numel() else 0.0
 
 
 def in_order(data: Data, order: Tensor) -> Data:
-    """``data`` with its nodes in another order."""
+    """Return ``data`` with its nodes in another order."""
     place = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel()))
     moved = rows_of_data(data, order)
     for name in data.keys():  # noqa: SIM118  # PyG's data is not a mapping

@@ -1,4 +1,4 @@
-"""Graphs that do not fit a batch: training on parts of them, exactly or by samples, and inference over all nodes in bounded memory."""
+"""Graphs too large for one batch or machine: clusters, samples, exact inference, many processes."""
 
 from eamp.scale.clusters import ClusterLoader
 from eamp.scale.layerwise_inference import inference

@@ -9,42 +9,42 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
-from eamp.graph import Graph, GraphError
+from eamp.graph import Graph
 from eamp.graph.subgraph import rows_of_data, subgraph, with_neighbours
-from eamp.scale.partition import metis
+from eamp.scale.partition import check_parts, metis
 
 
 class ClusterLoader(DataLoader[Data]):
-    r"""Mini-batches of whole clusters, after `"Cluster-GCN: An Efficient Algorithm for Training Deep and Large Graph Convolutional
-    Networks" <https://arxiv.org/abs/1905.07953>`_ (Chiang et al., 2019), with a halo: every node of a batch's clusters (its *core*) comes
-    with all its neighbours.
+    r"""Mini-batches of whole clusters together with the neighbours of their nodes.
 
-    METIS cuts the graph into clusters once. A batch joins ``batch_size`` of them, drawn anew in every epoch (``shuffle=True``, under
-    ``torch.manual_seed``), and all nodes that lie no more than ``hops`` away, with all edges among these. It is a PyG ``Data``:
+    The method is that of `"Cluster-GCN: An Efficient Algorithm for Training Deep and Large Graph
+    Convolutional Networks" <https://arxiv.org/abs/1905.07953>`_ (Chiang et al., 2019), with a halo:
+    every node of a batch's clusters (the *core*) comes with all its neighbours.
 
-    - whatever ``data`` holds for nodes, such as ``x`` and ``y``, for the batch's nodes. Masks (anything boolean) are ``False`` on the halo,
-      so ``out[batch.train_mask]`` are outputs of the core;
-    - ``graph``, an :class:`eamp.Graph` with the degrees of the whole graph, for our models and functions; ``edge_index`` and, where there
-      are weights, ``edge_weight`` for PyG's;
-    - ``core``, a mask of the nodes that the batch is about, and ``n_id``, the nodes' numbers in ``data``.
+    A batch joins ``batch_size`` clusters, drawn anew in every epoch, and all nodes that are at most
+    ``hops`` away, with all edges among these nodes. It is a PyG ``Data`` with
 
-    What is exact, that is, the same as on the whole graph: of any embedding that is exact on all of the batch, the energies of the core
-    (same neighbours, same :math:`C_i`), and one propagation by our layers. So with ``hops=1`` and ``placement="input"`` the first layer's
-    convolution and energies are exact on the core.
+    - the attributes that ``data`` has for nodes, such as ``x`` and ``y``. Boolean ones (masks) are
+      ``False`` on the halo, so ``out[batch.train_mask]`` holds outputs of the core;
+    - ``graph``, an :class:`eamp.Graph` with the degrees of the whole graph, for eamp's models and
+      functions; ``edge_index`` and, if there are weights, ``edge_weight`` for PyG's layers;
+    - ``core``, a mask of the core, and ``n_id``, the numbers of the nodes in ``data``.
 
-    What is not: whatever reads further than ``hops``, since nodes at the batch's rim lack neighbours. An entropy-aware layer reads three
-    hops, its convolution, the energies of its output, and the energies of the neighbours (two with ``placement="input"``); a bare layer
-    reads one. Each further hop makes the core exact one reading deeper, for a larger batch; :func:`eamp.inference` is exact at any depth.
-    Means over all nodes (PairNorm, ``scale_free``, ``Feedback``, ``normalize=True``) and thresholds (``Gain``) are those of the batch.
-    Layers of PyG that divide by degrees see those in the batch, which are too small at its rim.
+    Energies (same neighbours, same :math:`C_i`) and one propagation by eamp's layers are exact on
+    the core if their features are exact on the whole batch. Results that depend on nodes further
+    than ``hops`` away are not exact, since the outermost nodes of a batch lack neighbours. A bare
+    layer reads one hop. An entropy-aware layer reads three: its convolution, the energies of its
+    output, and the energies of the neighbours (two with ``placement="input"``). Means over nodes
+    (PairNorm, ``scale_free``, ``Feedback``, ``normalize=True``), thresholds (``Gain``) and the
+    degrees that PyG's layers see are those of the batch. :func:`eamp.inference` is exact.
 
     Args:
-        data: the graph, with ``edge_index`` and whatever belongs to its nodes.
-        clusters: how many METIS shall make, or every node's own ``[n]``, from a clustering of yours.
-        batch_size: clusters in a batch.
-        hops: of the halo, at least 1.
-        shuffle: join other clusters in every epoch, in another order.
-        **options: of ``torch.utils.data.DataLoader``.
+        data: the graph, with ``edge_index`` and any attributes of its nodes.
+        clusters: the number of clusters for METIS to make, or the cluster of each node ``[n]``.
+        batch_size: number of clusters in a batch.
+        hops: number of hops of the halo, at least 1.
+        shuffle: draw the clusters anew in every epoch, under ``torch.manual_seed``.
+        **options: options of ``torch.utils.data.DataLoader``.
 
     BibTeX key for ``eamp cite``: ``chiang2019cluster``.
 
@@ -52,7 +52,7 @@ class ClusterLoader(DataLoader[Data]):
         >>> import torch, eamp
         >>> from eamp.scale import ClusterLoader
         >>> data = eamp.data.load("csbm:nodes=1000")
-        >>> model = eamp.nn.GCN(data.num_features, 16, 5, num_layers=2, entropy={"temperature": 1.0})
+        >>> model = eamp.nn.GCN(data.num_features, 16, 5, num_layers=2, entropy={"temperature": 1})
         >>> optimizer = torch.optim.Adam(model.parameters())
         >>> for batch in ClusterLoader(data, clusters=20, batch_size=5):
         ...     optimizer.zero_grad()
@@ -72,28 +72,17 @@ class ClusterLoader(DataLoader[Data]):
         **options: Any,
     ) -> None:
         if hops < 1:
-            raise ValueError(
-                f"hops must be at least 1, or the core would lack neighbours, but is {hops}."
-            )
+            raise ValueError(f"hops must be at least 1, but is {hops}.")
         self.data, self.graph, self.hops = data, Graph(data), hops
-        if self.graph.batch is not None:
-            raise GraphError(
-                "clusters are cut out of one large graph, but this is a batch of graphs: load some graphs at a time."
-            )
-        self.cluster = metis(self.graph, clusters) if isinstance(clusters, int) else clusters
-        if self.cluster.shape != (self.graph.num_nodes,) or self.cluster.is_floating_point():
-            found = f"{list(self.cluster.shape)} of {self.cluster.dtype}"
-            raise GraphError(
-                f"clusters must hold one integer per node, shape [{self.graph.num_nodes}]; got {found}."
-            )
-        self.cluster = self.cluster.to(self.graph.device)
-        names = self.cluster.unique().tolist()  # METIS may leave some empty
-        super().__init__(
-            names, batch_size=batch_size, shuffle=shuffle, collate_fn=self.join, **options
-        )
+        cluster = metis(self.graph, clusters) if isinstance(clusters, int) else clusters
+        check_parts(self.graph, cluster, "clusters")
+        self.cluster = cluster.to(self.graph.device)
+        names = self.cluster.unique().tolist()  # METIS may leave some clusters empty
+        options |= {"batch_size": batch_size, "shuffle": shuffle, "collate_fn": self.join}
+        super().__init__(names, **options)
 
     def join(self, clusters: list[int]) -> Data:
-        """The batch of some clusters."""
+        """Return the batch of some clusters."""
         core = torch.isin(self.cluster, torch.tensor(clusters, device=self.cluster.device))
         inside = core
         for _ in range(self.hops):

@@ -1,4 +1,4 @@
-"""How much processes have to tell each other: a model of the bytes that one training step sends, from the parts alone."""
+"""The number of bytes that one training step sends between processes, computed from the parts."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ from eamp.graph import Graph
 
 @dataclass(frozen=True)
 class Cut:
-    """What a partition costs.
-
-    Attributes:
-        sizes: ``[parts]``, nodes of every part.
-        halos: ``[parts]``, nodes of other parts that it borders on; together, the rows that one exchange moves.
-        cut_edges: edges between parts.
-    """
+    """The sizes of the parts of a graph, and of the borders between them."""
 
     sizes: Tensor
+    """``[parts]``, number of nodes of every part."""
     halos: Tensor
+    """``[parts]``, number of nodes of other parts that every part borders on."""
     cut_edges: int
+    """Number of edges between parts."""
 
     @property
     def moved(self) -> int:
-        """Rows that one exchange moves in all."""
+        """Number of rows that all processes together send in one exchange of halos."""
         return int(self.halos.sum())
 
 
 def cut(graph: Graph, part: Tensor) -> Cut:
-    """Sizes, halos and cut edges of the parts ``[n]``.
+    """Return sizes, halos and cut edges for the part of every node, ``[n]``.
 
     Example:
         >>> import torch, eamp
@@ -39,60 +36,50 @@ def cut(graph: Graph, part: Tensor) -> Cut:
         >>> cut(path, torch.tensor([0, 0, 1, 1])).halos
         tensor([1, 1])
     """
-    parts = int(part.max()) + 1
-    counts = graph.csr.rowptr.diff().long()
-    here, there = part.repeat_interleave(counts), part[graph.csr.col.long()]
-    across = here != there
-    # A node is in the halo of a part once, however many of its edges lead there.
-    pairs = torch.unique(here[across] * graph.num_nodes + graph.csr.col[across].long())
-    return Cut(
-        part.bincount(minlength=parts),
-        (pairs // graph.num_nodes).bincount(minlength=parts),
-        int(across.sum()) // 2,
-    )
+    parts, n, col = int(part.max()) + 1, graph.num_nodes, graph.csr.col.long()
+    here = part.repeat_interleave(graph.csr.rowptr.diff().long())
+    across = here != part[col]
+    # A node is in the halo of a part once, even if several of its edges lead there.
+    pairs = torch.unique(here[across] * n + col[across])
+    halos = (pairs // n).bincount(minlength=parts)
+    return Cut(part.bincount(minlength=parts), halos, int(across.sum()) // 2)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """The columns that a layer sends for every node of a halo, forward and backward.
+    """The numbers that a layer sends for every node of a halo.
 
-    A convolution sends the features that it propagates, and their derivatives back. The entropy step sends the features that it is
-    taken at and one number per node, and back again only where it is differentiated.
-
-    Attributes:
-        width: columns that are propagated: of the layer's input or output, whichever are fewer.
-        entropy: whether the layer takes the entropy step, at as many columns.
-        detach: whether the step is a constant in the backward pass.
-        first: whether it propagates the input features, which want no derivative.
+    A convolution sends the features that it propagates, and their derivatives in the backward pass.
+    The entropy step sends the features that it is taken at and one number per node; their
+    derivatives, too, unless it is detached.
     """
 
     width: int
+    """Number of features that are propagated: the fewer of the layer's input and output."""
     entropy: bool = False
+    """Whether the layer takes the entropy step, at as many features."""
     detach: bool = True
+    """Whether the step is a constant in the backward pass."""
     first: bool = False
+    """Whether the layer propagates the input features, which need no derivative."""
 
     @property
-    def forward(self) -> int:
-        """Columns in the forward pass."""
-        return self.width + (self.width + 1 if self.entropy else 0)
-
-    @property
-    def backward(self) -> int:
-        """Columns in the backward pass."""
-        return (0 if self.first else self.width) + (
-            self.width + 1 if self.entropy and not self.detach else 0
-        )
+    def numbers(self) -> int:
+        """Numbers per node in the forward and the backward pass."""
+        step_passes = self.entropy * (1 if self.detach else 2)
+        return self.width * (1 if self.first else 2) + (self.width + 1) * step_passes
 
 
 def step_bytes(
     rows: int, layers: list[Layer], parameters: int, parts: int, bytes_per_number: int = 4
 ) -> tuple[int, int]:
-    """Bytes that one step of training sends: at the halos, and for the gradients of the parameters.
+    """Return the bytes that one training step sends: for the halos, and for the gradients.
 
     Args:
-        rows: rows that one exchange moves: :attr:`Cut.moved` for all processes together, one of its ``halos`` for what one receives.
-        layers: the layers.
-        parameters: how many the model has; every process sends and receives about twice as many numbers, whatever the number of processes.
+        rows: number of rows in one exchange: :attr:`Cut.moved` for the bytes that all processes
+            send, an element of :attr:`Cut.halos` for the bytes that one process receives.
+        layers: the layers of the model.
+        parameters: number of parameters; a process sends about twice as many numbers.
         parts: number of processes.
         bytes_per_number: 4 for float32.
 
@@ -100,7 +87,6 @@ def step_bytes(
         >>> step_bytes(rows=1000, layers=[Layer(64)] * 2 + [Layer(7)], parameters=0, parts=2)
         (1080000, 0)
     """
-    columns = sum(layer.forward + layer.backward for layer in layers)
-    return rows * columns * bytes_per_number, 2 * (
-        parts - 1
-    ) * parameters * bytes_per_number // max(parts, 1)
+    numbers = rows * sum(layer.numbers for layer in layers)
+    gradients = 2 * (parts - 1) * parameters * bytes_per_number // max(parts, 1)
+    return numbers * bytes_per_number, gradients

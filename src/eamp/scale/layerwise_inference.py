@@ -1,16 +1,16 @@
-"""Exact inference over all nodes of a large graph: layer after layer, and within a layer a block of nodes after the other.
+"""Exact inference over all nodes of a large graph, in bounded memory.
 
-The entropy step sees three hops (convolution, energy, gradient), so neighbourhoods cut out around a few nodes grow at three times the
-speed of a plain network's. Layer by layer they need not be cut out at all: every pass reads the embedding of all nodes that the last one
-wrote. What makes a full batch large is not that embedding but the messages, a row of features for every edge. Our own layers and the
-step never make them. PyG's do, in the one function that they all call, ``propagate``; here it is given the edges that lead into some
-nodes, then those into the next. As no node's sum is split, that changes no result.
+The entropy step sees three hops (convolution, energy, gradient), so the neighbourhoods of a few
+nodes grow fast with depth. Layer by layer no neighbourhood is needed: every pass reads the
+embedding of all nodes that the pass before has written. A full batch is large because of its
+messages, a row of features for every edge. Only PyG's layers make messages, in ``propagate``, which
+here gets the edges into some nodes, then those into the next. The sum of a node is never split.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -20,30 +20,33 @@ from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import is_sparse
 
+METHODS = ("propagate", "edge_updater")  # of PyG's layers, which read or make rows for all edges
+
 
 def inference(model: Module, *args: Any, edges_per_block: int = 2**17, **kwargs: Any) -> Any:
-    """``model(*args, **kwargs)`` in evaluation mode and without gradients, in bounded memory.
+    """Return ``model(*args, **kwargs)`` in evaluation mode, without gradients, in bounded memory.
 
-    The output is that of the full batch, whatever the model does: PyG's layers, of any number of hops, see all edges of a block of nodes
-    at a time; everything else, such as norms, schedules of the entropy step or statistics over all nodes, runs on all nodes as it always
-    does. So nothing has to be refused, and no degree is that of a subgraph.
+    The output is that of the full batch, for every model. PyG's layers, of any number of hops, see
+    all edges of a block of nodes at a time. Everything else, such as norms, schedules or statistics
+    over all nodes, runs on all nodes. An adjacency that is a sparse matrix is left to PyG, which
+    multiplies with it and sends no messages.
 
-    Beside the input and the graph, memory holds a few embeddings ``[n, F]`` of one layer, a few numbers per edge (per attention head,
-    where there are several), and the messages ``[edges_per_block, F]`` of one block. Everything lies and is computed where ``x`` lies.
+    Beside the input and the graph, memory holds a few embeddings ``[n, F]`` of one layer, a few
+    numbers per edge (per attention head, if there are several), and the messages
+    ``[edges_per_block, F]`` of one block, all on the device of the input. Attention weights that
+    ``TransformerConv(..., return_attention_weights=True)`` returns are those of the last block.
 
     Args:
         model: any model. Its training mode is restored afterwards.
-        *args: what the model is called with.
-        edges_per_block: messages that a layer of PyG may hold at a time; those of one node are never split.
-        **kwargs: likewise.
-
-    Adjacencies that PyG multiplies with instead of sending messages (sparse matrices) are left to it. Attention weights that a layer
-    computes while it sends messages (``TransformerConv(..., return_attention_weights=True)``) would be those of the last block.
+        *args: positional arguments of the model.
+        edges_per_block: number of messages that a layer of PyG may hold at a time; the messages to
+            one node are never split.
+        **kwargs: keyword arguments of the model.
 
     Example:
         >>> import torch, eamp
         >>> from torch_geometric.nn import GAT
-        >>> model = eamp.wrap(GAT(8, 16, num_layers=3, out_channels=4), weight=1.0, temperature=10.0)
+        >>> model = eamp.wrap(GAT(8, 16, num_layers=3, out_channels=4), temperature=10.0)
         >>> data = eamp.data.load("grid:10x10,features=8")
         >>> out = eamp.inference(model, data.x, data.edge_index, edges_per_block=50)
         >>> torch.allclose(out, model.eval()(data.x, data.edge_index), atol=1e-5)
@@ -51,48 +54,32 @@ def inference(model: Module, *args: Any, edges_per_block: int = 2**17, **kwargs:
     """
     if edges_per_block < 1:
         raise ValueError(f"edges_per_block must be at least 1, but is {edges_per_block}.")
-    with torch.no_grad(), evaluating(model), ExitStack() as layers:
-        for module in model.modules():
-            if isinstance(module, MessagePassing):
-                layers.enter_context(in_blocks(module, edges_per_block))
+    with torch.no_grad(), in_blocks(model, edges_per_block):
         return model(*args, **kwargs)
 
 
 @contextmanager
-def evaluating(model: Module) -> Iterator[None]:
-    """Evaluation mode, and afterwards every module's own mode again."""
+def in_blocks(model: Module, edges_per_block: int) -> Iterator[None]:
+    """Set evaluation mode, and let layers of PyG work block by block; undo both afterwards."""
     training = [module for module in model.modules() if module.training]
+    layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
+    before = [{name: vars(layer).get(name) for name in METHODS} for layer in layers]
     model.eval()
+    for layer in layers:
+        vars(layer).update({name: Blockwise(layer, name, edges_per_block) for name in METHODS})
     try:
         yield
     finally:
         for module in training:
             module.training = True
-
-
-@contextmanager
-def in_blocks(layer: MessagePassing, edges_per_block: int) -> Iterator[None]:
-    """Let a layer of PyG send and update its messages block by block."""
-    names = ("propagate", "edge_updater")
-    before = {name: vars(layer)[name] for name in names if name in vars(layer)}
-    for name in names:
-        setattr(
-            layer,
-            name,
-            Blockwise(
-                layer, getattr(layer, name), edges_per_block, per_edge=name == "edge_updater"
-            ),
-        )
-    try:
-        yield
-    finally:
-        for name in names:
-            vars(layer).pop(name)
-        vars(layer).update(before)
+        for layer, own in zip(layers, before, strict=True):
+            for name, method in own.items():
+                del vars(layer)[name]
+                vars(layer).update({} if method is None else {name: method})
 
 
 class Block(NamedTuple):
-    """Some consecutive nodes, and which edges lead into them."""
+    """Some consecutive nodes, and the edges that lead into them."""
 
     start: int
     stop: int
@@ -100,73 +87,56 @@ class Block(NamedTuple):
 
 
 class Blockwise:
-    """``propagate`` or ``edge_updater`` of a layer, block by block.
+    """The method ``propagate`` or ``edge_updater`` of a PyG layer, called block by block.
 
     Args:
-        layer: whose.
-        function: the layer's own.
-        edges_per_block: at most, unless one node has more.
-        per_edge: whether it returns rows for edges rather than for nodes.
+        layer: the layer.
+        name: the name of the method.
+        edges_per_block: the largest number of edges in a block of more than one node.
     """
 
-    def __init__(
-        self,
-        layer: MessagePassing,
-        function: Callable[..., Any],
-        edges_per_block: int,
-        per_edge: bool,
-    ) -> None:
-        self.layer, self.function, self.edges_per_block, self.per_edge = (
-            layer,
-            function,
-            edges_per_block,
-            per_edge,
-        )
-        self.receiver = (
-            1 if layer.flow == "source_to_target" else 0
-        )  # which row of edge_index the messages go to
-        names = set(layer._edge_user_args if per_edge else layer._user_args)
-        self.of_nodes = {
-            name[:-2] for name in names if name.endswith(("_i", "_j"))
-        }  # PyG looks these up at the ends of an edge
-        update = [] if per_edge else parameters(layer, "update")
+    def __init__(self, layer: MessagePassing, name: str, edges_per_block: int) -> None:
+        self.layer, self.function = layer, getattr(layer, name)
+        self.edges_per_block = edges_per_block
+        self.per_edge = name == "edge_updater"  # it returns rows of edges, propagate rows of nodes
+        # The row of edge_index that messages go to.
+        self.receiver = 1 if layer.flow == "source_to_target" else 0
+        names = layer._edge_user_args if self.per_edge else layer._user_args
+        # PyG looks up arguments with these suffixes at the ends of every edge.
+        self.of_nodes = {name[:-2] for name in names if name.endswith(("_i", "_j"))}
+        update = [] if self.per_edge else own_parameters(layer, "update")
+        aggregate = [] if self.per_edge else own_parameters(layer, "aggregate")
         self.per_node = self.of_nodes | set(update)
-        # A layer that reads more while or after it sums may mean rows of nodes by that, and PyG's code for layers that send the other way
-        # does not take pairs: they are given the rows of all nodes.
-        # A message that reads numbers of nodes means those of all nodes.
-        reads = set(layer.inspector.get_param_names("edge_update" if per_edge else "message"))
-        by_number = bool(reads & {"edge_index", "edge_index_i", "edge_index_j"})
-        self.looks_up = "index" in reads  # which may only be for a softmax over a node's edges
-        self.all_rows = (
-            by_number
-            or bool(update)
-            or (not per_edge and bool(parameters(layer, "aggregate")))
-            or self.receiver == 0
-        )
+        message = "edge_update" if self.per_edge else "message"
+        reads = set(layer.inspector.get_param_names(message))
+        # A message that reads `index` may use it for a softmax over the edges of a node only.
+        self.reads_index = "index" in reads
+        # A message that reads numbers of nodes needs the rows of all nodes, and so may further
+        # arguments of update and aggregate. PyG's layers of the other flow do not take pairs.
+        reads_numbers = bool(reads & {"edge_index", "edge_index_i", "edge_index_j"})
+        self.all_rows = reads_numbers or bool(update or aggregate) or self.receiver == 0
 
     def __call__(
         self, edge_index: Any, size: tuple[int | None, int | None] | None = None, **given: Any
     ) -> Any:
-        """What the layer's own function returns for all edges at once."""
+        """Return the result of the method for all edges."""
         if is_sparse(edge_index) or edge_index.size(1) <= self.edges_per_block:
             return self.function(edge_index, size=size, **given)
         edge_index = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
-        sizes = self.sizes(size, given)
-        nodes, total = sizes[self.receiver], edge_index.size(1)
-        if not nodes:
-            return self.function(edge_index, size=size, **given)  # no telling what blocks there are
-        all_rows = self.all_rows or (self.looks_up and self.has_rows_of_nodes(given, sizes))
+        sizes, total = self.sizes(size, given), edge_index.size(1)
+        nodes = sizes[self.receiver]
+        if not nodes:  # unknown
+            return self.function(edge_index, size=size, **given)
+        others = [given[name] for name in given if name not in self.of_nodes]
+        looks_up = self.reads_index and any(has_rows(value, nodes) for value in others)
+        all_rows = self.all_rows or looks_up
         out: Any = None
         for block in blocks(edge_index[self.receiver], nodes, self.edges_per_block):
             rows = self.of_block(block, edge_index, sizes, given, all_rows)
             if self.per_edge:
                 out = put(out, rows, 0, total, block.edges)
             else:
-                rows = (
-                    rows.narrow(self.layer.node_dim, block.start, block.stop - block.start)
-                    if all_rows
-                    else rows
-                )
+                rows = self.rows_in(block, rows) if all_rows else rows
                 out = put(out, rows, self.layer.node_dim, nodes, slice(block.start, block.stop))
         return out
 
@@ -178,68 +148,55 @@ class Blockwise:
         given: dict[str, Any],
         all_rows: bool,
     ) -> Any:
-        """What the layer's own function returns for the edges of one block."""
-        edges, sizes = edge_index[:, block.edges], list(sizes)
-        given = {
-            name: self.rows_of_edges(name, value, block, edge_index.size(1))
-            for name, value in given.items()
-        }
+        """Return the result of the method for the edges of one block."""
+        edges, sizes, given = edge_index[:, block.edges], list(sizes), dict(given)
+        for name in given.keys() - self.per_node:
+            if has_rows(given[name], edge_index.size(1)):
+                given[name] = given[name][block.edges]
         if not all_rows:
             edges = edges.clone()
             edges[self.receiver] -= block.start
             sizes[self.receiver] = block.stop - block.start
-            given |= {
-                name: self.ends(given[name], block) for name in self.of_nodes if name in given
-            }
+            given |= {name: self.ends(given[name], block) for name in given.keys() & self.of_nodes}
         return self.function(edges, size=tuple(sizes), **given)
 
-    def rows_of_edges(self, name: str, value: Any, block: Block, total: int) -> Any:
-        is_per_edge = (
-            isinstance(value, Tensor)
-            and name not in self.per_node
-            and value.dim() > 0
-            and value.size(0) == total
-        )
-        return value[block.edges] if is_per_edge else value
-
-    def has_rows_of_nodes(self, given: dict[str, Any], sizes: list[int]) -> bool:
-        """Whether there is something beside features of an edge's ends that has a row for every receiving node."""
-        others = (
-            value
-            for name, value in given.items()
-            if name not in self.of_nodes and isinstance(value, Tensor) and value.dim() > 0
-        )
-        return any(value.size(0) == sizes[self.receiver] for value in others)
+    def rows_in(self, block: Block, x: Tensor) -> Tensor:
+        """Return the rows of a block's nodes."""
+        return x.narrow(self.layer.node_dim, block.start, block.stop - block.start)
 
     def ends(self, value: Any, block: Block) -> Any:
-        """Features of the sending nodes and of the block's, as a layer between two sets of nodes takes them."""
+        """Return the pair of all senders' and the block's receivers' features."""
         pair = list(value) if isinstance(value, tuple | list) else [value, value]
         if isinstance(pair[self.receiver], Tensor):
-            pair[self.receiver] = pair[self.receiver].narrow(
-                self.layer.node_dim, block.start, block.stop - block.start
-            )
+            pair[self.receiver] = self.rows_in(block, pair[self.receiver])
         return tuple(pair) if any(isinstance(end, Tensor) for end in pair) else value
 
     def sizes(self, size: tuple[int | None, int | None] | None, given: dict[str, Any]) -> list[int]:
-        """How many nodes send and receive, as PyG reads it off the features."""
+        """Return the numbers of senders and receivers, as PyG reads them off the features."""
         found = list(size or (None, None))
-        for value in (given[name] for name in self.of_nodes if name in given):
+        for value in (given[name] for name in given.keys() & self.of_nodes):
             pair = value if isinstance(value, tuple | list) else (value, value)
             for end in (0, 1):
                 if found[end] is None and isinstance(pair[end], Tensor):
                     found[end] = pair[end].size(self.layer.node_dim)
-        return [
-            count if count is not None else found[1 - end] or 0 for end, count in enumerate(found)
-        ]
+        return [found[1 - end] or 0 if n is None else n for end, n in enumerate(found)]
 
 
-def parameters(layer: MessagePassing, function: str) -> list[str]:
-    """What a function of a layer takes, beside what PyG gives to all of them."""
+def own_parameters(layer: MessagePassing, function: str) -> list[str]:
+    """Return the parameters of a layer's function that PyG does not give to every layer."""
     return list(layer.inspector.get_param_names(function, exclude=layer.special_args))
 
 
+def has_rows(value: Any, count: int) -> bool:
+    """Return whether ``value`` is a tensor with ``count`` rows."""
+    return isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == count
+
+
 def blocks(receiver: Tensor, nodes: int, edges_per_block: int) -> Iterator[Block]:
-    """Consecutive nodes with about ``edges_per_block`` edges into them; the edges of a node stay in their order."""
+    """Yield consecutive nodes with at most ``edges_per_block`` edges into them, or one node.
+
+    The edges of a node stay in their order.
+    """
     in_order = bool((receiver[1:] >= receiver[:-1]).all())
     order = None if in_order else receiver.argsort(stable=True)
     ends = receiver.bincount(minlength=nodes).cumsum(0)
@@ -252,12 +209,13 @@ def blocks(receiver: Tensor, nodes: int, edges_per_block: int) -> Iterator[Block
 
 
 def put(out: Any, rows: Any, dim: int, total: int, at: Tensor | slice) -> Any:
-    """``rows`` (or several tensors of rows) at their places along ``dim`` of ``out``, which is made before the first are put into it."""
+    """Write ``rows`` into ``out`` at their places along ``dim``, and return ``out``.
+
+    ``out`` is made if it is ``None``. Both may be tuples of tensors.
+    """
     if not isinstance(rows, Tensor):
-        return tuple(
-            put(None if out is None else out[k], part, dim, total, at)
-            for k, part in enumerate(rows)
-        )
+        outs = [None] * len(rows) if out is None else out
+        return tuple(put(o, r, dim, total, at) for o, r in zip(outs, rows, strict=True))
     if out is None:
         shape = list(rows.shape)
         shape[dim] = total

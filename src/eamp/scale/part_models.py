@@ -1,26 +1,16 @@
-"""Which models may run on parts of a graph: those of which it is known that every statistic they take is one over all nodes."""
+"""Which models may run on parts of a graph."""
 
 from __future__ import annotations
 
-from torch.nn import (
-    ELU,
-    GELU,
-    Dropout,
-    Identity,
-    LayerNorm,
-    LeakyReLU,
-    Linear,
-    Module,
-    ModuleList,
-    ReLU,
-    Sequential,
-    Tanh,
-)
-from torch_geometric.nn import MLP, DeepGCNLayer, PairNorm
-from torch_geometric.nn.dense.linear import Linear as LazyLinear
+from torch import nn
+from torch.nn import Module
+from torch_geometric.nn import MLP, DeepGCNLayer
+from torch_geometric.nn.dense.linear import Linear
 
+from eamp.graph import GraphError
 from eamp.nn.conv.deep_conv import DeepConv, GCNIIConv
 from eamp.nn.conv.gcn_conv import GCNConv
+from eamp.nn.conv.pair_norm import PairNorm
 from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.models.deep_gcn import DeepGCN
@@ -30,75 +20,49 @@ from eamp.nn.models.gcnii import GCNII
 from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
 from eamp.nn.models.residual_gcn import ResidualGCN
+from eamp.nn.models.traits import traits
 from eamp.nn.step.weight import SCHEDULES, Weight
-from eamp.ops.part import not_for_parts
 
-ROW_BY_ROW = (
-    Linear,
-    LazyLinear,
-    LayerNorm,
-    ReLU,
-    ELU,
-    GELU,
-    LeakyReLU,
-    Tanh,
-    Dropout,
-    Identity,
-    Sequential,
-    ModuleList,
-    MLP,
-)
-OURS = (
-    GCN,
-    GCNConv,
-    ResidualUpdate,
-    GCNII,
-    GCNIIConv,
-    LinearPropagation,
-    G2,
-    ResidualGCN,
-    DeepGCN,
-    DeepConv,
-)
-KNOWN = {*ROW_BY_ROW, *OURS, DeepGCNLayer, PairNormGCN, EntropyAware}
+# Modules that treat every node by itself.
+ROW_BY_ROW = {nn.Linear, Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
+ACTIVATIONS = {nn.ReLU, nn.ELU, nn.GELU, nn.LeakyReLU, nn.Tanh}
+CONTAINERS = {nn.Sequential, nn.ModuleList, MLP, DeepGCNLayer}
+MODELS = {GCN, GCNII, LinearPropagation, G2, ResidualGCN, DeepGCN, PairNormGCN}
+LAYERS = {GCNConv, ResidualUpdate, GCNIIConv, DeepConv, EntropyAware, PairNorm}
+KNOWN = ROW_BY_ROW | ACTIVATIONS | CONTAINERS | MODELS | LAYERS
 
 
 def check_model(model: Module) -> None:
-    """Raise an error for a model that would compute something else on parts than on the whole graph.
+    """Raise an error for a model that may compute something else on parts than on the whole graph.
 
-    A class of your own is let through once it has ``runs_on_parts = True``: it must treat every node by itself, or look at others only
-    through :mod:`eamp.ops` and through layers that are known here.
+    Every statistic over nodes must be one over the nodes of all parts. eamp's own layers take them
+    from the graph. A module of your own is accepted if its class has ``runs_on_parts = True``: it
+    must treat every node by itself, or see other nodes only through eamp's functions and layers.
 
     Example:
         >>> import eamp
         >>> check_model(eamp.nn.GCN(8, 16, 3, num_layers=2))
     """
-    if callable(getattr(model, "auxiliary_loss", None)):
-        raise not_for_parts(f"the auxiliary loss of {type(model).__name__}")
-    inside_pair_norm = {
-        id(module.norm) for module in model.modules() if isinstance(module, PairNormGCN)
-    }
+    if traits(model).auxiliary_loss is not None:
+        raise not_on_parts(f"the auxiliary loss of {type(model).__name__}")
     for name, module in model.named_modules():
-        known = (
-            type(module) in KNOWN
-            or id(module) in inside_pair_norm
-            or getattr(module, "runs_on_parts", False)
-        )
-        if not known or (isinstance(module, PairNorm) and id(module) not in inside_pair_norm):
-            raise not_for_parts(f"{name or 'the model'}, a {type(module).__name__},")
-        if isinstance(module, EntropyAware):
-            check_entropy(name, module)
+        if type(module) not in KNOWN and not traits(module).runs_on_parts:
+            remedy = "; set runs_on_parts = True on its class if it treats every node by itself"
+            raise not_on_parts(f"{name or 'the model'}, a {type(module).__name__},", remedy)
+        if isinstance(module, EntropyAware) and not known_weight(module.step.weight):
+            raise not_on_parts(f"a function of your own as the weight of {name}")
 
 
-def check_entropy(name: str, layer: EntropyAware) -> None:
-    if not known_weight(layer.options["weight"]):
-        raise not_for_parts(f"a function of your own as the weight of {name}")
+def not_on_parts(what: str, remedy: str = "") -> GraphError:
+    """Return the error for a model that is not known to run on parts."""
+    return GraphError(
+        f"{what} is not known to compute the same on a graph that is spread over several processes "
+        f"as on the whole graph; train in one process{remedy}."
+    )
 
 
 def known_weight(weight: Weight) -> bool:
-    """Whether a weight is a number, or one of our schedules of such weights, or says that it runs on parts."""
-    if not callable(weight) or getattr(weight, "runs_on_parts", False):
+    """Return whether a weight is a number, a schedule of eamp's, or has ``runs_on_parts``."""
+    if not callable(weight) or traits(weight).runs_on_parts:
         return True
-    return type(weight) in SCHEDULES.values() and all(
-        known_weight(inner) for inner in vars(weight).values()
-    )
+    return type(weight) in SCHEDULES.values() and all(map(known_weight, vars(weight).values()))

@@ -1,4 +1,4 @@
-"""Which machine gets which node: parts of equal size with few edges between them."""
+"""Cutting a graph into parts of equal size with few edges between them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from eamp.graph import Graph, GraphError
 
 
 def metis(graph: Graph, parts: int, seed: int = 0) -> Tensor:
-    """The part of every node, ``[n]`` in int64 on the CPU, by the multilevel method of METIS (Karypis & Kumar, 1998).
+    """Return the part of every node by the multilevel method of METIS (Karypis & Kumar, 1998).
 
-    Parts hold about equally many nodes and have few edges between them. The same graph, number and seed give the same parts, so
-    that processes which all call this agree without a word. Small graphs in many parts may leave some of them empty.
+    Parts hold about equally many nodes and have few edges between them. Small graphs in many parts
+    may leave some parts empty. The same graph, number of parts and seed give the same result.
 
     Args:
-        graph: edge weights, where it has them, do not matter.
-        parts: how many, at least 1.
-        seed: of METIS' random choices.
+        graph: the graph; its edge weights are not used.
+        parts: number of parts, at least 1.
+        seed: seed of METIS.
+
+    Returns:
+        ``[n]`` in int64 on the CPU.
 
     Example:
         >>> import torch, eamp
@@ -29,20 +32,32 @@ def metis(graph: Graph, parts: int, seed: int = 0) -> Tensor:
         True
     """
     if parts < 1:
-        raise GraphError(f"a graph is cut into 1 part or more, but parts is {parts}.")
-    if (
-        parts == 1 or parts >= graph.num_nodes or graph.num_edges == 0
-    ):  # any parts of equal size will do
+        raise GraphError(f"a graph can be cut into 1 part or more, but parts is {parts}.")
+    if parts == 1 or parts >= graph.num_nodes or graph.num_edges == 0:
         return torch.arange(graph.num_nodes) * parts // max(graph.num_nodes, 1)
-    import pymetis  # loads only where a graph is cut
+    import pymetis  # an optional dependency
 
-    whole = pymetis.zero_copy_dtype()
-    if graph.csr.col.numel() > np.iinfo(whole).max:
+    integer = pymetis.zero_copy_dtype()
+    if graph.csr.col.numel() > np.iinfo(integer).max:
         raise GraphError(
-            f"this build of METIS counts to {np.iinfo(whole).max}, but the graph has {graph.csr.col.numel()} entries."
+            f"this build of METIS takes up to {np.iinfo(integer).max} entries, but the graph has "
+            f"{graph.csr.col.numel()}; install one with 64-bit integers."
         )
-    rowptr, col = (part.cpu().numpy().astype(whole) for part in (graph.csr.rowptr, graph.csr.col))
-    found = pymetis.part_graph(
-        parts, pymetis.CSRAdjacency(rowptr, col), options=pymetis.Options(seed=seed)
-    )
+    rowptr, col = (part.cpu().numpy().astype(integer) for part in graph.csr[:2])
+    adjacency, options = pymetis.CSRAdjacency(rowptr, col), pymetis.Options(seed=seed)
+    found = pymetis.part_graph(parts, adjacency, options=options)
     return torch.as_tensor(np.asarray(found.vertex_part, dtype=np.int64))
+
+
+def check_parts(graph: Graph, part: Tensor, name: str = "part") -> None:
+    """Raise an error unless ``part`` holds an integer for every node of one large graph."""
+    if graph.batch is not None:
+        raise GraphError(
+            "only one large graph can be cut into parts, but this is a batch of graphs: give every "
+            "process, or every mini-batch, some of the graphs."
+        )
+    if part.shape != (graph.num_nodes,) or part.is_floating_point():
+        raise GraphError(
+            f"{name} must hold one integer per node, shape [{graph.num_nodes}]; got "
+            f"{list(part.shape)} of {part.dtype}."
+        )

@@ -1,4 +1,4 @@
-"""One process' part of a graph, which our models take in place of a whole one."""
+"""``GraphPart``: the part of a graph that one process holds, which models take as a graph."""
 
 from __future__ import annotations
 
@@ -6,59 +6,94 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from eamp.graph import Graph, GraphError, build_csr
+from eamp.graph import Graph, GraphError, Rows
+from eamp.graph.csr import build_csr
 from eamp.graph.subgraph import rows_of
-from eamp.ops.part import PartCSR
-from eamp.scale.halo_exchange import Routes, Wire
+from eamp.scale.halo_exchange import LinearMap, all_reduced, swapped
+from eamp.scale.halo_graph import HaloGraph
+from eamp.scale.partition import check_parts
 
 
-class GraphPart(Graph):
-    """The nodes of one part as an :class:`eamp.Graph`: features have a row for each of them, and none for the halo.
+class GraphPart(HaloGraph):
+    """The nodes of one part of a graph, made by :func:`take_part`.
 
-    A model that is called with it on every process at once computes for every node what it computes on the whole graph. Operations that
-    read edges one by one, as PyG's layers do, raise an error.
+    If every process calls a model with its part, the results are those of the whole graph.
+    Operations that read single edges, as PyG's layers do, raise an error. All processes must call
+    the same methods in the same order.
     """
 
-    csr: PartCSR
-
-    @property
-    def num_edges(self) -> int:
-        """Undirected edges with an end in this part."""
-        return self.csr.local.col.numel() // 2
+    rows_to_send: Tensor
+    """Own rows that other processes need, ordered by the process that needs them."""
+    sent: list[int]
+    """How many of these rows go to each process."""
+    received: list[int]
+    """How many rows of the halo come from each process; the halo is ordered by process."""
+    _rows: Rows
+    _total_nodes: int
 
     @property
     def halo_size(self) -> int:
-        """Number of nodes that other processes send to this one."""
-        return self.csr.local.rowptr.numel() - 1 - self.num_nodes
+        """Number of nodes whose rows other processes send to this one."""
+        return self.local_csr.rowptr.numel() - 1 - self.num_nodes
 
     @property
-    def device(self) -> torch.device:
-        """Where the part lies."""
-        return self.csr.local.col.device
+    def rows(self) -> Rows:
+        """The places of the own rows in the whole graph."""
+        return self._rows
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> Graph:
-        """Parts are made where they are used: move the whole graph before it is cut."""
-        if torch.device(device) == self.device:
-            return self
-        raise GraphError(
-            f"a part of a graph stays on {self.device}; cut the graph after moving it to {device}."
-        )
+    @property
+    def total_nodes(self) -> int:
+        """Number of nodes of the whole graph."""
+        return self._total_nodes
+
+    def halo(self, x: Tensor) -> Tensor:
+        """Return the rows of the halo from the processes that own them."""
+        return LinearMap.of(x, self._to_halos, self._to_owners)
+
+    def _to_halos(self, x: Tensor) -> Tensor:
+        return swapped(x.index_select(0, self.rows_to_send), self.sent, self.received)
+
+    def _to_owners(self, halo: Tensor) -> Tensor:
+        """Return the sum over the copies of every own row."""
+        copies = swapped(halo, self.received, self.sent)
+        zeros = halo.new_zeros(self.num_nodes, *halo.shape[1:])
+        return zeros.index_add_(0, self.rows_to_send, copies)
+
+    def total(self, values: Tensor) -> Tensor:
+        """Return the sum over the nodes of all parts, ``[...]`` for values ``[n, ...]``.
+
+        Every process holds a share of the loss, so derivatives are summed over processes, too.
+        """
+        return LinearMap.of(values.sum(0), all_reduced, all_reduced)
+
+    def largest(self, values: Tensor) -> Tensor:
+        """Return the largest of values ``[n]`` over the nodes of all parts.
+
+        Equal values share its derivative, as they do in torch.
+        """
+        largest = all_reduced(values.amax(), dist.ReduceOp.MAX)
+        equal = (values == largest).to(values.dtype)
+        total, count = self.total(torch.stack([values * equal, equal], 1))
+        return total / count.detach()
 
     def __repr__(self) -> str:
-        return f"GraphPart(num_nodes={self.num_nodes} of {self.csr.num_nodes}, num_edges={self.num_edges}, halo_size={self.halo_size})"
+        return (
+            f"GraphPart(num_nodes={self.num_nodes} of {self.total_nodes}, "
+            f"num_edges={self.num_edges}, halo_size={self.halo_size})"
+        )
 
 
 def take_part(
-    graph: Graph, part: Tensor, rank: int, parts: int, group: dist.ProcessGroup | None = None
+    graph: Graph, part: Tensor, rank: int, parts: int, features: Tensor | None = None
 ) -> GraphPart:
-    """The part of process ``rank``, where ``part`` ``[n]`` tells every node's process. Needs no talk between the processes.
+    """Return the part of process ``rank``, without communication.
 
     Args:
         graph: the whole graph, the same on every process.
-        part: from 0 to ``parts - 1``, none of which may be empty.
-        rank: whose part.
-        parts: how many processes there are.
-        group: of processes; the default one when left out.
+        part: ``[n]``, the process of every node; every process must have a node.
+        rank: the process whose part is returned.
+        parts: number of processes.
+        features: the input features of the whole graph, for dropout of sparse features.
 
     Example:
         >>> import torch, eamp
@@ -66,63 +101,39 @@ def take_part(
         >>> take_part(path, torch.tensor([0, 0, 1, 1]), rank=0, parts=2)
         GraphPart(num_nodes=2 of 4, num_edges=2, halo_size=1)
     """
-    check_parts(graph, part, parts)
-    part = part.to(graph.device)
-    core = (part == rank).nonzero().squeeze(1)
-    row, col, weight = rows_of(graph.csr, core)
+    check_parts(graph, part)
+    found = part.unique().tolist()
+    if found and not 0 <= found[0] <= found[-1] < parts:
+        raise GraphError(
+            f"parts must be numbered 0 to {parts - 1}, but range from {found[0]} to {found[-1]}."
+        )
+    if empty := sorted({*range(parts)} - {*found}):
+        said = f"{len(empty)} of {parts} parts have no node, the first is {empty[0]}"
+        raise GraphError(f"{said}; use fewer processes.")
+    part, n = part.to(graph.device, torch.long), graph.num_nodes
+    own = (part == rank).nonzero().squeeze(1)
+    row, col, weight = rows_of(graph.csr, own)
 
-    # The halo by owner, then by number: the order in which the owners send.
+    # One number for process and node. Sorted, rows arrive in the order in which they were sent.
     away = part[col] != rank
-    outside = torch.unique(part[col[away]] * graph.num_nodes + col[away])
-    owner, halo = outside // graph.num_nodes, outside % graph.num_nodes
-    place = torch.full((graph.num_nodes,), -1, dtype=torch.long, device=graph.device)
-    place[core] = torch.arange(core.numel(), device=graph.device)
-    place[halo] = torch.arange(core.numel(), core.numel() + halo.numel(), device=graph.device)
-    wanted = torch.unique(part[col[away]] * graph.num_nodes + row[away])
-    routes = Routes(
-        place[wanted % graph.num_nodes],
-        (wanted // graph.num_nodes).bincount(minlength=parts).tolist(),
-        owner.bincount(minlength=parts).tolist(),
-    )
+    received = torch.unique(part[col[away]] * n + col[away])
+    sent = torch.unique(part[col[away]] * n + row[away])
+    nodes = torch.cat([own, received % n])
+    place = torch.full((n,), -1, dtype=torch.long, device=graph.device)
+    place[nodes] = torch.arange(nodes.numel(), device=graph.device)
 
-    # Edges between core and halo are in the core's rows once; their other direction makes the graph of both symmetric.
-    edges = torch.stack(
-        [torch.cat([place[row], place[col[away]]]), torch.cat([place[col], place[row[away]]])]
+    # Edges to the halo are in the own rows once; their other direction makes the graph symmetric.
+    edges = torch.stack([torch.cat([row, col[away]]), torch.cat([col, row[away]])])
+    weights = None if weight is None else torch.cat([weight, weight[away]])
+    entries = None
+    if features is not None and features.layout == torch.sparse_csr:
+        entries = features.crow_indices()[own].long()
+    return GraphPart._of(
+        build_csr(place[edges], weights, nodes.numel()),
+        graph.degree[own],
+        rows_to_send=place[sent % n],
+        sent=(sent // n).bincount(minlength=parts).tolist(),
+        received=(received // n).bincount(minlength=parts).tolist(),
+        _rows=Rows(own, entries),
+        _total_nodes=n,
     )
-    local = build_csr(
-        edges,
-        None if weight is None else torch.cat([weight, weight[away]]),
-        core.numel() + halo.numel(),
-        symmetrize=False,
-    )
-    csr = PartCSR.make(
-        local,
-        graph.csr.degree[core],
-        graph.csr.rsqrt_degree[core],
-        Wire(routes, group),
-        core,
-        graph.num_nodes,
-    )
-    made: GraphPart = object.__new__(GraphPart)
-    made._fill(csr, core.numel(), None, 1)
-    return made
-
-
-def check_parts(graph: Graph, part: Tensor, parts: int) -> None:
-    if graph.batch is not None:
-        raise GraphError(
-            "a batch of graphs is not cut into parts: give every process graphs of its own."
-        )
-    if part.shape != (graph.num_nodes,) or part.is_floating_point():
-        raise GraphError(
-            f"part must hold one integer per node, shape [{graph.num_nodes}]; got {list(part.shape)} of {part.dtype}."
-        )
-    if part.numel() and (int(part.min()) < 0 or int(part.max()) >= parts):
-        raise GraphError(
-            f"parts are numbered 0 to {parts - 1}, but range from {int(part.min())} to {int(part.max())}."
-        )
-    empty = (part.bincount(minlength=parts) == 0).nonzero().squeeze(1).tolist()
-    if empty:
-        raise GraphError(
-            f"{len(empty)} of {parts} parts have no node, the first is {empty[0]}; use fewer processes."
-        )

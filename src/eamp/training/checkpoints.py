@@ -1,4 +1,4 @@
-"""Checkpoints: one safetensors file with weights, optimizer, best weights, random state and history, written in one piece."""
+"""Checkpoints: one safetensors file with all that a run needs to continue bit for bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be gone on from."""
+    """A checkpoint that a run cannot continue from."""
 
 
 def save_checkpoint(
@@ -28,9 +28,12 @@ def save_checkpoint(
     optimizer: Optimizer,
     best: dict[str, Tensor],
     history: Sequence[Sequence[float]],
-    fingerprint: dict[str, Any],
+    identity: dict[str, Any],
 ) -> None:
-    """Write everything that a run needs to go on; a reader sees the old file or the new one, never half of it."""
+    """Write weights, optimizer, best weights, random state, history and the identity of the run.
+
+    The file is replaced at once: a reader sees the old one or the new one.
+    """
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
     tensors |= {
@@ -39,19 +42,14 @@ def save_checkpoint(
         for name, value in state.items()
     }
     tensors["random"] = torch.get_rng_state()
-    metadata = {
-        "history": json.dumps(history),
-        "fingerprint": json.dumps(fingerprint, sort_keys=True),
-    }
+    copies = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
+    written = json.dumps(identity, sort_keys=True)
+    metadata = {"history": json.dumps(history), "fingerprint": written}
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
-        save_file(
-            {name: tensor.contiguous().clone() for name, tensor in tensors.items()},
-            temporary,
-            metadata,
-        )
+        save_file(copies, temporary, metadata)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -63,48 +61,50 @@ def load_checkpoint(
     model: Module,
     optimizer: Optimizer,
     best: dict[str, Tensor],
-    fingerprint: dict[str, Any],
+    identity: dict[str, Any],
     same_run: Callable[[str, str], bool] = eq,
 ) -> list[list[float]]:
-    """Put a saved run back into ``model``, ``optimizer``, ``best`` and torch's random state; returns its history."""
+    """Load a run into ``model``, ``optimizer``, ``best`` and torch's generator.
+
+    ``same_run`` decides whether the ``about`` in the file and that of ``identity`` mean the same.
+
+    Returns:
+        The history of the run.
+
+    Raises:
+        CheckpointError: if the file is no checkpoint, or one of a run with another identity.
+    """
     try:
         with safe_open(path, "pt") as file:
-            metadata, tensors = (
-                file.metadata(),
-                {name: file.get_tensor(name) for name in file.keys()},
-            )  # not a dict
-    except (SafetensorError, OSError) as error:
+            names = file.keys()  # the file itself is not iterable
+            metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in names}
+        saved, history = json.loads(metadata["fingerprint"]), json.loads(metadata["history"])
+    except (SafetensorError, OSError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path} is no checkpoint of eamp ({error}); delete it to start anew."
         ) from error
-    saved = json.loads(metadata["fingerprint"])
-    if same_run(saved.get("about", ""), fingerprint.get("about", "")):
-        saved["about"] = fingerprint.get("about", "")
-    if saved != json.loads(json.dumps(fingerprint)):
+    if same_run(saved.get("about", ""), identity["about"]):
+        saved["about"] = identity["about"]
+    if saved != json.loads(json.dumps(identity)):
         raise CheckpointError(
             f"{path} was written by a run with other settings; delete it or choose another file."
         )
 
     def part(prefix: str) -> dict[str, Tensor]:
-        return {
-            name.removeprefix(prefix): tensor
-            for name, tensor in tensors.items()
-            if name.startswith(prefix)
-        }
+        return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
     try:
         model.load_state_dict(part("model."))
     except RuntimeError as error:
         raise CheckpointError(
-            f"{path} holds another network; delete it or choose another file."
+            f"{path} holds the weights of another network; delete it or choose another file."
         ) from error
     best.update(part("best."))
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in part("optimizer.").items():
         index, key = name.split(".", 1)
         state.setdefault(int(index), {})[key] = tensor
-    optimizer.load_state_dict(
-        {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
-    )
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
     torch.set_rng_state(tensors["random"])
-    return list(json.loads(metadata["history"]))
+    return list(history)

@@ -1,16 +1,15 @@
-"""Training a node classifier: one loop, readable from top to bottom."""
+"""The training of a node classifier: one loop, readable from top to bottom."""
 
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from operator import eq
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,99 +21,43 @@ from tqdm import tqdm
 from eamp.diagnostics import probe
 from eamp.graph import Graph
 from eamp.graph.ordering import nearer
+from eamp.nn.models.traits import traits
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.wrapping import message_passing_layers
-from eamp.scale.process_group import Alone
 from eamp.training.checkpoints import load_checkpoint, save_checkpoint
+from eamp.training.process import SingleProcess
+from eamp.training.protocols import Epoch, Protocol, is_over, learning_rate, selected
 from eamp.training.sparse_features import sparse_features
 
 
 @dataclass(frozen=True)
-class Protocol:
-    """How a model is trained and which of its epochs counts.
-
-    Attributes:
-        select: the epoch that counts is the one of lowest validation loss, or of highest validation accuracy.
-        reduction: the training loss is the sum or the mean over the training nodes.
-        schedule: anneal the learning rate to 0 along a cosine over all epochs, or keep it.
-        patience: stop after this many epochs without a lower validation loss; ``None`` never does.
-        conv_decay: weight decay of message-passing layers, where it differs from that of the rest.
-    """
-
-    select: Literal["val_loss", "val_accuracy"]
-    epochs: int
-    learning_rate: float
-    weight_decay: float = 0.0
-    conv_decay: float | None = None
-    reduction: Literal["sum", "mean"] = "mean"
-    schedule: Literal["cosine", "none"] = "none"
-    label_smoothing: float = 0.0
-    patience: int | None = None
-
-    def __post_init__(self) -> None:
-        known = get_type_hints(Protocol)
-        for name in ("select", "reduction", "schedule"):
-            if getattr(self, name) not in (choices := get_args(known[name])):
-                raise ValueError(
-                    f"{name} must be one of {', '.join(map(repr, choices))}, but is {getattr(self, name)!r}."
-                )
-        if not isinstance(self.epochs, int) or self.epochs < 1:
-            raise ValueError(
-                f"epochs must be a whole number of at least 1, but is {self.epochs!r}."
-            )
-
-    def with_changes(self, **changes: Any) -> Protocol:
-        """The same protocol but for ``changes``."""
-        return replace(self, **changes)
-
-
-PROTOCOLS = {
-    # As the paper was really run: its number is the highest validation accuracy, and no test node is ever looked at.
-    "paper": Protocol(
-        "val_accuracy", epochs=100, learning_rate=1e-3, reduction="sum", schedule="cosine"
-    ),
-    # Ours, for every claim: test accuracy at the epoch of lowest validation loss.
-    "standard": Protocol(
-        "val_loss", epochs=1500, learning_rate=0.01, weight_decay=5e-4, patience=100
-    ),
-}
-
-
-class Epoch(NamedTuple):
-    """What was measured after one epoch."""
-
-    train_loss: float
-    val_loss: float
-    val_accuracy: float
-    test_accuracy: float
-
-
-@dataclass(frozen=True)
 class Result:
-    """What a run found. The two accuracies belong to different protocols and are never compared with each other.
+    """The outcome of a training run.
 
-    Attributes:
-        best_val_accuracy: highest validation accuracy over the epochs, the paper's number.
-        test_accuracy: test accuracy at the selected epoch.
-        epoch: the selected epoch, counted from 0.
-        energy: mean Dirichlet energy after every message-passing layer, at the selected epoch.
-        final_energy: the same after the last epoch.
-        history: every epoch.
+    ``best_val_accuracy`` and ``test_accuracy`` belong to different protocols: do not compare them.
+    ``test_accuracy``, ``val_accuracy`` and ``val_loss`` are those of the selected epoch.
     """
 
     best_val_accuracy: float
+    """Highest validation accuracy over the epochs, the paper's number."""
     test_accuracy: float
     val_accuracy: float
     val_loss: float
     epoch: int
+    """The selected epoch, counted from 0."""
     energy: list[float]
+    """Mean Dirichlet energy after every message-passing layer, at the selected epoch."""
     final_energy: list[float]
+    """The same after the last epoch."""
     history: list[Epoch]
 
 
 @contextmanager
 def denormals_flushed() -> Iterator[None]:
-    """Round numbers below 1e-38, where the processor is a hundred times slower and activations of deep networks sink, to zero."""
+    """Round numbers below 1e-38 to zero.
+
+    Activations of deep networks get there, and the processor computes a hundred times slower.
+    """
     already = bool(torch.tensor(1e-39) * 1 == 0)
     torch.set_flush_denormal(True)
     try:
@@ -134,25 +77,31 @@ def train(
     checkpoint_every: int = 50,
     progress: bool = False,
     on_epoch: Callable[[int, Epoch], None] | None = None,
-    peers: Alone | None = None,
+    process: SingleProcess | None = None,
     about: str = "",
     same_run: Callable[[str, str], bool] = eq,
 ) -> Result:
     """Train ``model`` on ``data``, and leave it with the weights of the selected epoch.
 
     Args:
-        model: called with ``(x, graph)``, or with ``(x, edge_index)`` where layers of PyG have to read that. Where it has an
-            ``auxiliary_loss()``, that is added to the loss.
-        data: features, ``edge_index`` and, if you like, ``edge_weight``, labels and the three masks.
+        model: called with ``(x, graph)``, or with ``(x, edge_index)`` if it has bare layers of PyG.
+            The result of its ``auxiliary_loss()``, if it has one, is added to the loss.
+        data: features, ``edge_index``, labels, the three masks and, optionally, ``edge_weight``.
         protocol: one of :data:`PROTOCOLS`, or your own.
-        seed: of everything random during training; make the model under ``torch.manual_seed(seed)`` for a run that can be repeated.
-        checkpoint: a file to save to now and then, and to go on from if it is there; the run ends up the same, bit for bit.
+        seed: seed of dropout and noise. Make the model under ``torch.manual_seed(seed)``, too.
+        checkpoint: a file to save to, and to continue from if it exists. A continued run ends with
+            the same result, bit for bit.
         checkpoint_every: epochs between two checkpoints.
         progress: show a progress bar.
-        on_epoch: called with every epoch's number and figures, say to prune a search by raising an exception.
-        peers: the other processes among which the graph is spread, as :class:`eamp.scale.process_group.Peers`; all call this with the same.
-        about: what model and data are; a checkpoint of anything else is refused.
-        same_run: whether the ``about`` of a checkpoint means the same as this one.
+        on_epoch: called with the number and figures of every epoch; may raise an exception to stop.
+        process: an :class:`eamp.scale.process_group.ProcessGroup` if the graph is spread over
+            several processes, which must all call this function with the same arguments.
+        about: a description of model and data. A checkpoint with another one is refused.
+        same_run: called with the description in a checkpoint and ``about``; returns whether they
+            mean the same.
+
+    Raises:
+        CheckpointError: if the checkpoint cannot be read or belongs to another run.
 
     Example:
         >>> import torch, eamp
@@ -163,45 +112,32 @@ def train(
         >>> len(train(model, data, PROTOCOLS["paper"].with_changes(epochs=5)).history)
         5
     """
-    peers, data = peers or Alone(), nearer(data)
-    x = sparse_features(data.x) if getattr(model, "takes_sparse_features", False) else data.x
-    x, data, graph = peers.share(
-        model, x, data, Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight)
-    )
+    process, data, told = process or SingleProcess(), nearer(data), traits(model)
+    x = sparse_features(data.x) if told.takes_sparse_features else data.x
+    whole = Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight)
+    x, data, graph = process.share(model, x, data, whole)
     call = call_on(model, x, graph)
-    one_pass = peers.agree(same_in_training(model, call))
+    differs = torch.tensor(not same_in_training(model, call)).double()
+    one_pass = process.sum(differs).item() == 0
     torch.manual_seed(seed)
-    groups = parameter_groups(
-        model,
-        protocol.weight_decay if protocol.conv_decay is None else protocol.conv_decay,
-        protocol.weight_decay,
-    )
+    decay = protocol.weight_decay
+    conv_decay = decay if protocol.conv_decay is None else protocol.conv_decay
+    groups = parameter_groups(model, conv_decay, decay)
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
-    history: list[Epoch] = []
-    identity = {
-        **asdict(protocol),
-        "seed": seed,
-        "about": about,
-    }  # of this run, and of a checkpoint that it can go on from
-    best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    with peers.reading(checkpoint) as saved:
+    best, history = copy_of_state(model), list[Epoch]()
+    identity = {**asdict(protocol), "seed": seed, "about": about}
+    with process.reading(checkpoint) as saved:
         if saved is not None:
-            history = [
-                Epoch(*row)
-                for row in load_checkpoint(saved, model, optimizer, best, identity, same_run)
-            ]
+            rows = load_checkpoint(saved, model, optimizer, best, identity, same_run)
+            history = [Epoch(*row) for row in rows]
 
-    silent = None if progress and peers.leads else True
-    bar = tqdm(
-        range(len(history), protocol.epochs),
-        initial=len(history),
-        total=protocol.epochs,
-        disable=silent,
-        leave=False,
-    )
+    hidden = None if progress and process.leads else True  # None shows the bar on a terminal only
+    start, end = len(history), protocol.epochs
+    bar = tqdm(range(start, end), initial=start, total=end, disable=hidden, leave=False)
+    mask, options = data.train_mask, (protocol.reduction, protocol.label_smoothing)
     logits: Tensor | None = None
     for epoch in bar:
-        if out_of_patience(history, protocol) or lost(history):
+        if is_over(history, protocol):
             break
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(protocol, epoch)
@@ -209,136 +145,91 @@ def train(
         if logits is None or not one_pass:
             model.train()
             logits = call()
-        loss = training_loss(logits, data, protocol, peers)
-        if callable(auxiliary_loss := getattr(model, "auxiliary_loss", None)):
-            loss = loss + auxiliary_loss()
+        loss = process.cross_entropy(logits[mask], data.y[mask], *options)
+        if told.auxiliary_loss is not None:
+            loss = loss + told.auxiliary_loss()
         loss.backward()
-        peers.add_gradients(model)
+        process.add_gradients(model)
         optimizer.step()
 
-        with torch.set_grad_enabled(one_pass):  # then the next epoch begins with this pass
+        with torch.set_grad_enabled(one_pass):  # this pass is then the first of the next epoch
             model.train(one_pass)
             logits = call()
-        history.append(measure(logits.detach(), data, peers.total(loss), peers))
+        history.append(measure(logits.detach(), data, loss, process))
         if selected(history, protocol) == epoch:
-            best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        bar.set_postfix_str(
-            f"loss {history[-1].train_loss:.3g}, val {history[-1].val_accuracy:.3f}"
-        )
-        if checkpoint is not None and peers.leads and (epoch + 1) % checkpoint_every == 0:
+            best = copy_of_state(model)
+        figures = history[-1]
+        bar.set_postfix_str(f"loss {figures.train_loss:.3g}, val {figures.val_accuracy:.3f}")
+        if checkpoint is not None and process.leads and (epoch + 1) % checkpoint_every == 0:
             save_checkpoint(checkpoint, model, optimizer, best, history, identity)
         if on_epoch is not None:
-            on_epoch(epoch, history[-1])
+            on_epoch(epoch, figures)
 
-    if checkpoint is not None and peers.leads:
-        save_checkpoint(
-            checkpoint, model, optimizer, best, history, identity
-        )  # a finished run is not repeated
-    final_energy = layer_energies(model, call)
+    if checkpoint is not None and process.leads:  # so that a finished run is not repeated
+        save_checkpoint(checkpoint, model, optimizer, best, history, identity)
+    final_energy = layer_energies(model, call, told.probed_layers)
     model.load_state_dict(best)
-    chosen = selected(history, protocol)
+    epoch = selected(history, protocol)
+    chosen = history[epoch]
     return Result(
         best_val_accuracy=max(row.val_accuracy for row in history),
-        test_accuracy=history[chosen].test_accuracy,
-        val_accuracy=history[chosen].val_accuracy,
-        val_loss=history[chosen].val_loss,
-        epoch=chosen,
-        energy=layer_energies(model, call),
+        test_accuracy=chosen.test_accuracy,
+        val_accuracy=chosen.val_accuracy,
+        val_loss=chosen.val_loss,
+        epoch=epoch,
+        energy=layer_energies(model, call, told.probed_layers),
         final_energy=final_energy,
         history=history,
     )
 
 
-def training_loss(logits: Tensor, data: Data, protocol: Protocol, peers: Alone) -> Tensor:
-    """Cross-entropy over the training nodes."""
-    mask = data.train_mask
-    return peers.cross_entropy(
-        logits[mask], data.y[mask], protocol.reduction, protocol.label_smoothing
-    )
-
-
-def measure(logits: Tensor, data: Data, train_loss: float, peers: Alone) -> Epoch:
-    """Loss and accuracies of an epoch."""
-    correct = logits.argmax(1) == data.y
-    val_loss = peers.total(peers.cross_entropy(logits[data.val_mask], data.y[data.val_mask]))
-    return Epoch(
-        train_loss,
-        val_loss,
-        peers.mean(correct[data.val_mask]),
-        peers.mean(correct[data.test_mask]),
-    )
+def measure(logits: Tensor, data: Data, train_loss: Tensor, process: SingleProcess) -> Epoch:
+    """Return the losses and accuracies of an epoch, summed over all processes."""
+    correct, mask = logits.argmax(1) == data.y, data.val_mask
+    losses = train_loss.detach(), process.cross_entropy(logits[mask], data.y[mask])
+    counts = [(int(c.sum()), c.numel()) for c in (correct[mask], correct[data.test_mask])]
+    figures = [process.sum(loss.double()).to(loss.dtype) for loss in losses]
+    figures += [right / count for right, count in process.sum(torch.tensor(counts)).float()]
+    return Epoch(*(figure.item() for figure in figures))
 
 
 def call_on(model: Module, x: Tensor, graph: Graph) -> Callable[[], Tensor]:
-    """The model on all of the graph, which layers of PyG that nothing is wrapped around get as an edge list, with weights if they can."""
+    """Return a function that calls the model on all of the graph.
+
+    A model with bare layers of PyG gets an ``edge_index``, and the weights if it takes any.
+    """
     if not any(isinstance(layer, MessagePassing) for _, layer in message_passing_layers(model)):
         return partial(model, x, graph)
-    weighted = (
-        graph.edge_weight is not None
-        and "edge_weight" in inspect.signature(model.forward).parameters
-    )
-    return partial(
-        model, x, graph.edge_index, **({"edge_weight": graph.edge_weight} if weighted else {})
-    )
+    takes_weights = "edge_weight" in inspect.signature(model.forward).parameters
+    if graph.edge_weight is None or not takes_weights:
+        return partial(model, x, graph.edge_index)
+    return partial(model, x, graph.edge_index, edge_weight=graph.edge_weight)
 
 
 @torch.no_grad()
 def same_in_training(model: Module, call: Callable[[], Tensor]) -> bool:
-    """Whether the model, without dropout or noise, computes the same in training as in evaluation; tried, not assumed.
+    """Return whether the model computes the same in training as in evaluation, by trying.
 
-    Then the pass that measures one epoch is the one the next begins with, and a quarter of the time is saved.
+    Without dropout and noise it does. The pass that measures an epoch is then also the first of the
+    next epoch, which saves a quarter of the time.
     """
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    before = copy_of_state(model)
     model.train()
     trained = call()
     same = torch.equal(trained, call())
     model.eval()
     same = same and torch.equal(trained, call())
-    model.load_state_dict(
-        before
-    )  # running means and calibrated temperatures are for training to set
+    model.load_state_dict(before)  # running means and calibrated temperatures have changed
     return same
 
 
-def selected(history: list[Epoch], protocol: Protocol) -> int:
-    """The epoch that counts; of equals the first, and never one whose loss is not a number."""
-
-    def merit(epoch: int) -> float:
-        row = history[epoch]
-        if not math.isfinite(row.val_loss):
-            return -math.inf
-        return -row.val_loss if protocol.select == "val_loss" else row.val_accuracy
-
-    return max(range(len(history)), key=merit)
+def copy_of_state(model: Module) -> dict[str, Tensor]:
+    """Return a copy of the model's parameters and buffers."""
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
 
-def out_of_patience(history: list[Epoch], protocol: Protocol) -> bool:
-    """Whether the validation loss has not fallen for ``patience`` epochs."""
-    if protocol.patience is None or not history:
-        return False
-    lowest = selected(history, protocol.with_changes(select="val_loss"))
-    return len(history) - 1 - lowest >= protocol.patience
-
-
-def lost(history: list[Epoch]) -> bool:
-    """Whether the loss has become NaN or infinite, from which nothing comes back."""
-    return bool(history) and not math.isfinite(history[-1].train_loss)
-
-
-def learning_rate(protocol: Protocol, epoch: int) -> float:
-    """A function of the epoch alone, so that a resumed run needs no state of a scheduler."""
-    if protocol.schedule == "none":
-        return protocol.learning_rate
-    return protocol.learning_rate * (1 + math.cos(math.pi * epoch / protocol.epochs)) / 2
-
-
-def layer_energies(model: Module, call: Callable[[], Tensor]) -> list[float]:
-    """Mean Dirichlet energy after every message-passing layer, or after those that the model names as its ``probed_layers``."""
-    with (
-        torch.no_grad(),
-        probe(
-            model.eval(), measures=["energy"], layers=getattr(model, "probed_layers", None)
-        ) as recorded,
-    ):
+def layer_energies(model: Module, call: Callable[[], Tensor], layers: Any) -> list[float]:
+    """Return the mean Dirichlet energy after each of ``layers``, by default all convolutions."""
+    with torch.no_grad(), probe(model.eval(), measures=["energy"], layers=layers) as recorded:
         call()
     return [float(value) for value in recorded.energy]

@@ -1,4 +1,4 @@
-"""Input features of which few are not zero, such as bags of words, as a sparse matrix."""
+"""Sparse matrices for input features that are mostly zero, such as bags of words."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import warnings
 import torch
 from torch import Tensor
 
-WORTHWHILE = 0.05  # of the elements; the first layer's two products are several times faster at 1 %, and no slower here
+# Share of elements that are not zero. Measured: the two products of the first layer are several
+# times faster at 1 %, and no slower at 5 %.
+SPARSE_SHARE = 0.05
 
 
 def sparse_features(x: Tensor) -> Tensor:
-    """``x`` as a CSR tensor where at most one element in twenty is not zero; as it is otherwise, and off the CPU.
+    """Return ``x`` as a CSR tensor if at most one element in twenty is not zero, else ``x`` itself.
 
-    The models of :mod:`eamp.nn` that have ``takes_sparse_features`` accept both. A value that a layer would drop is dropped there, too.
+    Features off the CPU stay as they are. Models of :mod:`eamp.nn` with ``takes_sparse_features``
+    accept both. Dropout of a sparse tensor drops stored values only.
 
     Example:
         >>> import torch
@@ -24,11 +27,9 @@ def sparse_features(x: Tensor) -> Tensor:
     """
     if x.layout != torch.strided or x.device.type != "cpu" or x.requires_grad or x.dim() != 2:
         return x
-    if torch.count_nonzero(x) > WORTHWHILE * x.numel():
+    if torch.count_nonzero(x) > SPARSE_SHARE * x.numel():
         return x
+    beta = "Sparse (CSR tensor support is in beta|invariant checks are implicitly disabled)"
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore",
-            "Sparse (CSR tensor support is in beta|invariant checks are implicitly disabled)",
-        )
+        warnings.filterwarnings("ignore", beta)
         return x.to_sparse_csr()

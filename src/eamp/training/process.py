@@ -1,0 +1,49 @@
+"""``SingleProcess``: the parts of training that differ where several processes share a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.data import Data
+
+from eamp.graph import Graph
+
+
+class SingleProcess:
+    """Training in one process, which holds the whole graph.
+
+    :class:`eamp.scale.process_group.ProcessGroup` overrides these methods for training on parts of
+    a graph.
+    """
+
+    leads = True
+    """Whether this process writes files and prints."""
+
+    def share(
+        self, model: Module, x: Tensor, data: Data, graph: Graph
+    ) -> tuple[Tensor, Data, Graph]:
+        """Return the features, the labels and masks, and the graph that this process trains on."""
+        return x, data, graph
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Return the sum of ``values`` over all processes, elementwise, without a derivative."""
+        return values.detach()
+
+    def cross_entropy(
+        self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0
+    ) -> Tensor:
+        """Return this process's share of the loss; the sum over processes is the whole loss."""
+        return F.cross_entropy(logits, labels, reduction=reduction, label_smoothing=label_smoothing)
+
+    def add_gradients(self, model: Module) -> None:
+        """Replace the gradients of ``model`` by their sum over all processes."""
+
+    @contextmanager
+    def reading(self, path: Path | None) -> Iterator[Path | None]:
+        """Give a file of the leading process to read; ``None`` if there is no such file."""
+        yield path if path is not None and path.exists() else None
