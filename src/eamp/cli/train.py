@@ -34,11 +34,11 @@ def run(options: Namespace) -> int:
     from eamp.scale.process_group import under_torchrun
 
     try:
-        with under_torchrun(options.partition, options.timeout) as peers:
+        with under_torchrun(options.partition, options.timeout) as process:
             cell = shared.cell_from(options)
-            results = train_seeds(cell, options.seeds, options.output, progress=True, peers=peers)
+            results = train_seeds(cell, options.seeds, options.output, progress=True, process=process)
     except PeerError as error:  # another process has ended
         return fail(error)
-    if peers.leads:
+    if process.leads:
         print(summary(results, cell))
     return 0

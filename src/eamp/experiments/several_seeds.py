@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from eamp.experiments.cell import Cell
-from eamp.scale.process_group import Alone
 from eamp.training import Result
+from eamp.training.process import SingleProcess
 
 
 def train_seeds(
@@ -16,7 +16,7 @@ def train_seeds(
     seeds: int = 1,
     output: Path | None = None,
     progress: bool = False,
-    peers: Alone | None = None,
+    process: SingleProcess | None = None,
 ) -> list[Result]:
     """Train a cell with the seeds ``cell.seed``, ``cell.seed + 1``, ...
 
@@ -25,17 +25,17 @@ def train_seeds(
         seeds: number of seeds.
         output: a folder for results, and for checkpoints from which interrupted runs continue.
         progress: show a progress bar.
-        peers: the processes among which the graph is spread; all of them call this function, and
+        process: the processes among which the graph is spread; all of them call this function, and
             the leading one writes to ``output``.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, but is {seeds}.")
-    peers, results = peers or Alone(), []
+    process, results = process or SingleProcess(), []
     for seed in range(cell.seed, cell.seed + seeds):
         name = f"split_{cell.split}_seed_{seed}" if cell.split else f"seed_{seed}"
         checkpoint = None if output is None else output / f"{name}.safetensors"
-        results.append(replace(cell, seed=seed).train(checkpoint, progress=progress, peers=peers))
-        if output is not None and peers.leads:
+        results.append(replace(cell, seed=seed).train(checkpoint, progress=progress, process=process))
+        if output is not None and process.leads:
             (output / f"{name}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
     return results
 
