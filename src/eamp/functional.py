@@ -1,7 +1,5 @@
 """Energy, Boltzmann weight, entropy and its gradient: pure functions, a thin face over ``ops``."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import torch

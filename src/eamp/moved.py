@@ -1,7 +1,5 @@
 """Names that have moved to another module: they go on working, with a warning."""
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The cache: one ``.npz`` file without pickles per dataset, verified at every reading."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

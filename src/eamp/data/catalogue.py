@@ -1,7 +1,5 @@
 """The functions behind ``eamp data list``, ``eamp data get`` and ``eamp data check``."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

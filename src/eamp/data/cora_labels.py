@@ -5,8 +5,6 @@
 same class, so a node's features determine its label.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

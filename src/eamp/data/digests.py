@@ -4,8 +4,6 @@ The Planetoid files are Python pickles, and opening a pickle can run any program
 therefore compared with this table before they are parsed, whatever source they come from.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

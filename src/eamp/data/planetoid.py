@@ -4,8 +4,6 @@ The graphs and the split are those of Yang, Cohen and Salakhutdinov, "Revisiting
 Learning with Graph Embeddings", ICML 2016 (arXiv:1603.08861).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ PyG downloads and parses these itself, into a folder of the eamp cache. Their by
 verified; the resulting graph is checked like a graph of your own.
 """
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

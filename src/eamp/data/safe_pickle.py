@@ -5,8 +5,6 @@ the Planetoid files need and refuses every other name, ``os.system`` for example
 called. It puts a plain class in place of SciPy's matrix class, so that no SciPy code runs.
 """
 
-from __future__ import annotations
-
 import collections
 import io
 import pickle

@@ -3,8 +3,6 @@
 A source returns verified bytes, or raises a :class:`DataError` whose one line says why it cannot.
 """
 
-from __future__ import annotations
-
 import http.client
 import os
 import urllib.request

@@ -1,7 +1,5 @@
 """Training, validation and test nodes: the masks a graph comes with, or masks drawn from a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations

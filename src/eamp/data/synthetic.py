@@ -3,8 +3,6 @@
 The same options give the same graph on every platform; a test holds their digests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 Altair is slow to load, so the rest of the room imports this module only to draw.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

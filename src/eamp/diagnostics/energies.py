@@ -5,8 +5,6 @@ return one number as a 0-dimensional float64 tensor, through which gradients flo
 in float64, because an embedding of size 1e-30 has squares that float32 cannot hold.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

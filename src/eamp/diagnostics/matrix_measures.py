@@ -3,8 +3,6 @@
 All take features ``x``, ``[n, F]``, and return a 0-dimensional float64 tensor.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

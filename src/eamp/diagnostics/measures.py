@@ -1,7 +1,5 @@
 """All measures under the names they have in a probe's table, and the selection of some."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Text and HTML summaries of a probe: one line per measure with a sparkline over depth."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The modules of a model that a probe watches, and the graph with which each is called."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

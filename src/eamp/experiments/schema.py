@@ -4,8 +4,6 @@ Recipes, the command line, tables and the keys of jobs are derived from :class:`
 module imports neither torch nor Optuna, so that ``eamp --help`` is fast.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import MISSING, asdict, dataclass, fields

@@ -1,7 +1,5 @@
 """CSR building: sort, merge and check an edge list of an undirected graph."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -7,8 +7,6 @@ where the step itself reads some hundreds. On other devices comparing would stal
 the version counter decides. When the tensor is freed, so is its graph.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 from weakref import ref
 

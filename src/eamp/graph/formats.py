@@ -4,8 +4,6 @@ Optional libraries are not imported here. An object is recognised by the module 
 comes from.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, NoReturn
 
 import torch

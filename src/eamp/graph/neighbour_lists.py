@@ -5,8 +5,6 @@ row. That leaves the columns of a row in ascending order. Beside the edge list i
 8 bytes per entry and a few numbers per node; sorting 64-bit keys takes about fifty bytes per entry.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

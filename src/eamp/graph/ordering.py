@@ -6,8 +6,6 @@ memory. A breadth-first order helps for meshes, road networks and batches of mol
 graphs with random edges.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix

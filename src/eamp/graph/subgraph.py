@@ -1,7 +1,5 @@
 """Subgraphs with the degrees of the whole graph, and rows of features and PyG data."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch_geometric.data import Data

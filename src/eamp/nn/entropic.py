@@ -1,7 +1,5 @@
 """The ``entropy`` option of a model: the step around each layer, and a number for each."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """``wrap`` and ``unwrap``: put the entropy step around every layer of a model, and remove it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

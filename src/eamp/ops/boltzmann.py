@@ -1,7 +1,5 @@
 """The Boltzmann distribution over node energies, and the derivative of its entropy."""
 
-from __future__ import annotations
-
 import math
 
 from torch import Tensor

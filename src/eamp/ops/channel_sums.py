@@ -7,8 +7,6 @@ Their derivatives are again sums of this kind:
     V(g, x)_i = Σ_j a_ij (g_i + g_j) ⊙ (x_i − x_j)       ∂V: G ↦ B(x, G), V(g, G)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

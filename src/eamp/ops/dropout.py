@@ -8,8 +8,6 @@ pass. A process that holds some rows of an embedding hashes their places in the 
 training on parts of a graph drops the same elements as training in one process.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

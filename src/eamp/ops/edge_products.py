@@ -11,8 +11,6 @@ Weights per edge are in the order of the graph's CSR. Under ``torch.compile`` a 
 padding, whose entries of P are 0 and whose weights are not read.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@ first touch, which takes longer than filling them. With pages of two megabytes, 
 of 51 MB took 4.7 ms instead of 17.2 ms on Linux.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import mmap

@@ -1,7 +1,5 @@
 """Factors per node that come from a graph's degrees, computed once per graph, dtype and width."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """The precision in which sums over edges are accumulated."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

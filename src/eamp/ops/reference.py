@@ -8,8 +8,6 @@ The first half holds the equations of the theory, the second half the sums over 
 backend provides. The README beside this file derives the first from the second.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -8,8 +8,6 @@ small operators more, which are a third of the time on a graph of Cora's size. T
 fused step is fused, too, unless it is to be differentiated again.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, TypeAlias
 
 import torch

@@ -11,8 +11,6 @@ every order, and never needs the transposed graph:
 Half-precision features are summed in float32, and the sums D and I stay in float32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

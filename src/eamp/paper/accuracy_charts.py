@@ -1,7 +1,5 @@
 """Charts of accuracy by depth: Table 1 beside the paper's, and variants beside their parents."""
 
-from __future__ import annotations
-
 import altair as alt
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Cache data frames in CSV files that are named after the settings behind their numbers."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

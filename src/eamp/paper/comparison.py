@@ -1,7 +1,5 @@
 """Compare trained networks with the paper's numbers, and variants with the models they vary."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

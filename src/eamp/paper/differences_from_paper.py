@@ -1,7 +1,5 @@
 """Explain how this reproduction differs from the paper, with the effect that the run measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Measure the energy of untrained networks of up to a thousand layers (the paper's Figure 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Charts of energy: untrained networks by depth (Figure 2), the threshold of λ, and Figure 3."""
 
-from __future__ import annotations
-
 import altair as alt
 import pandas as pd
 

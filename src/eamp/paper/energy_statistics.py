@@ -1,7 +1,5 @@
 """Statistics of energies: of the layers of trained networks, and of untrained ones by depth."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from eamp.paper.published import WIDTH

@@ -1,7 +1,5 @@
 """Figure 1: the entropy gradient at one node as a sum of vectors, and −p ln p by energy."""
 
-from __future__ import annotations
-
 import math
 
 import altair as alt

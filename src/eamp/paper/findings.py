@@ -1,7 +1,5 @@
 """Summarise a run in sentences and headline numbers, all computed from its frames."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pandas as pd

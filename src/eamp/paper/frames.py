@@ -1,7 +1,5 @@
 """The four data frames of a reproduction: their columns, their checks and their CSV files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The numbers of the paper: its Table 1, and the values that its text gives for its figures."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 BASIC, ENTROPIC = "Basic GCN", "Entropic GCN"

@@ -1,7 +1,5 @@
 """Write the report of a reproduction to a folder: frames, page, figures and tables."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

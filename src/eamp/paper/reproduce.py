@@ -1,7 +1,5 @@
 """Run the paper's experiments: energies of untrained networks, Table 1, and its variants."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace

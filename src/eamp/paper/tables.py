@@ -1,7 +1,5 @@
 """The tables of the report: Table 1, the variants, and the numbers behind the figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

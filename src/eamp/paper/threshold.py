@@ -1,7 +1,5 @@
 """Measure the weight λ above which the entropy step keeps the energy of an untrained GCN."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Charts, tables and the HTML page of a report, for the results of any recipe."""
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from typing import Any

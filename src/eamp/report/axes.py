@@ -1,7 +1,5 @@
 """Axes of charts: linear, of depths, and of energies over many decades with a place for zeros."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

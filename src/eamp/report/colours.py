@@ -1,7 +1,5 @@
 """Colour, marker shape and dash pattern of every model, the same in all figures."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Encode models in line charts: colour, dash pattern, marker shape, highlighting and tooltips."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures: panels of charts with one legend, as specifications for the page and as files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

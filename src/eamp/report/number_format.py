@@ -1,7 +1,5 @@
 """Format accuracies, energies, durations and counts for tables, charts and sentences."""
 
-from __future__ import annotations
-
 import math
 
 MINUS = "\u2212"

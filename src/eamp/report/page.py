@@ -1,7 +1,5 @@
 """Render a report as one HTML page that loads nothing: text, tables, charts and their libraries."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Record how a run was made: date, versions and machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Tables of formatted cells, and their Markdown, LaTeX and CSV files."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Fonts, axes and grid of every chart, in a light and a dark mode; models keep their colours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 FONT = "Inter, Roboto, 'Segoe UI', system-ui, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"

@@ -1,7 +1,5 @@
 """Mini-batches of clusters, each with all neighbours of its nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The number of bytes that one training step sends between processes, computed from the parts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

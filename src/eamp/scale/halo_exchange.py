@@ -3,8 +3,6 @@
 torch's own differentiable collectives are experimental, and none adds up the copies of a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

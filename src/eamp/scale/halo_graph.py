@@ -1,7 +1,5 @@
 """``HaloGraph``: a graph whose rows are followed by copies of neighbours that lie elsewhere."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import torch

@@ -7,8 +7,6 @@ messages, a row of features for every edge. Only PyG's layers make messages, in 
 here gets the edges into some nodes, then those into the next. The sum of a node is never split.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple

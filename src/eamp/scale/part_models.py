@@ -1,7 +1,5 @@
 """Which models may run on parts of a graph."""
 
-from __future__ import annotations
-
 from torch import nn
 from torch.nn import Module
 from torch_geometric.nn import MLP, DeepGCNLayer

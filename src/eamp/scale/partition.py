@@ -1,7 +1,5 @@
 """Cutting a graph into parts of equal size with few edges between them."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

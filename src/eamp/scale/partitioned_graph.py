@@ -1,7 +1,5 @@
 """``GraphPart``: the part of a graph that one process holds, which models take as a graph."""
 
-from __future__ import annotations
-
 import torch
 import torch.distributed as dist
 from torch import Tensor

@@ -1,7 +1,5 @@
 """``ProcessGroup``: training of one model on one graph by several processes."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Batches of sampled neighbours, as PyG's ``NeighborLoader`` draws them, with unbiased energies."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch_geometric.data import Data

@@ -1,7 +1,5 @@
 """Checkpoints: one safetensors file with all that a run needs to continue bit for bit."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The training of a node classifier: one loop, readable from top to bottom."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

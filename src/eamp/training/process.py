@@ -1,7 +1,5 @@
 """``SingleProcess``: the parts of training that differ where several processes share a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

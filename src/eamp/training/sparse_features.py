@@ -1,7 +1,5 @@
 """Sparse matrices for input features that are mostly zero, such as bags of words."""
 
-from __future__ import annotations
-
 import warnings
 
 import torch

@@ -1,7 +1,5 @@
 """What a schedule of λ may look at in a layer, and the measures it takes there."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The metric of the energy: in which coordinates the entropy step compares neighbours."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal, NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """Schedules of the weight λ, over depth and over the state of the embedding."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args

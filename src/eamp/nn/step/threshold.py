@@ -10,8 +10,6 @@ iteration finds its extreme eigenvalues with two products per step and no dense 
 μ, because S does, so its crossing of 2 can be bracketed.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """The weight λ of the entropy step: a number, a schedule or a function, checked and evaluated."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ A backend is one object with the six sums of :class:`Backend`. Adding one takes 
 subclass and a line in :data:`BACKENDS`.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """The reference backend: the equations of :mod:`eamp.ops.reference`, edge by edge."""
 
-from __future__ import annotations
-
 from eamp.ops import reference
 from eamp.ops.backends import Backend
 

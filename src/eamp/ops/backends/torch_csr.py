@@ -5,8 +5,6 @@ with an offset of 1 and a spread of 1e-4, energies come out negative. So feature
 everything is accumulated in float64, in which the differences of float32 numbers survive.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import torch

@@ -1,7 +1,5 @@
 """The kernels of :mod:`eamp.ops.dropout`: masks by hashing the places of elements."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

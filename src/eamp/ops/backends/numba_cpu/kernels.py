@@ -8,8 +8,6 @@ higher numbers are the last of a row, so that the processor predicts every branc
 share one reading of the row.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The CPU backend: the compiled kernels on torch's tensors and threads."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

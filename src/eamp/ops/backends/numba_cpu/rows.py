@@ -6,8 +6,6 @@ most rows of a sparse graph are then written once or twice. All of it is inlined
 would cost more than the row of a sparse graph.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba import njit

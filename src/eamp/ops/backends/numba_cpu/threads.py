@@ -11,8 +11,6 @@ such entry, Python threads call the task. With one thread, or in a forked proces
 all of the work.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

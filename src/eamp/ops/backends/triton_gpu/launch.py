@@ -1,7 +1,5 @@
 """The GPU backend: the Triton kernels on torch's tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
