@@ -156,6 +156,8 @@ STATISTICS: dict[str, Callable[..., Tensor]] = {
     "mean": lambda x, y, q, g: g.mean(q * q),
     "total": lambda x, y, q, g: g.total(x * y).prod(),
     "largest": lambda x, y, q, g: g.largest(with_ties(q)),
+    "relative energy": lambda x, y, q, g: eamp.diagnostics.relative_energy(x, g),
+    "mean average distance": lambda x, y, q, g: eamp.diagnostics.mad(x, g),
 }
 
 

@@ -91,8 +91,8 @@ def test_functions_that_need_all_rows_say_so(monkeypatch: pytest.MonkeyPatch) ->
     for function in (eamp.boltzmann, eamp.entropy, eamp.entropy_gradient):
         with pytest.raises(eamp.GraphError, match="normalize=True"):
             function(x, part, normalize=True)
-    with pytest.raises(eamp.GraphError, match="this measure"):
-        eamp.diagnostics.rusch_energy(x, part)
+    with pytest.raises(eamp.GraphError, match="the distance to remote nodes"):
+        eamp.diagnostics.mad_gap(x, part)
     with pytest.raises(eamp.GraphError, match="single edges"):
         part.edge_index  # noqa: B018  # a property
 
