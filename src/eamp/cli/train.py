@@ -36,7 +36,8 @@ def run(options: Namespace) -> int:
     try:
         with under_torchrun(options.partition, options.timeout) as process:
             cell = shared.cell_from(options)
-            results = train_seeds(cell, options.seeds, options.output, progress=True, process=process)
+            given = (cell, options.seeds, options.output)
+            results = train_seeds(*given, progress=True, process=process)
     except PeerError as error:  # another process has ended
         return fail(error)
     if process.leads:

@@ -34,7 +34,8 @@ def train_seeds(
     for seed in range(cell.seed, cell.seed + seeds):
         name = f"split_{cell.split}_seed_{seed}" if cell.split else f"seed_{seed}"
         checkpoint = None if output is None else output / f"{name}.safetensors"
-        results.append(replace(cell, seed=seed).train(checkpoint, progress=progress, process=process))
+        seeded = replace(cell, seed=seed)
+        results.append(seeded.train(checkpoint, progress=progress, process=process))
         if output is not None and process.leads:
             (output / f"{name}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
     return results
