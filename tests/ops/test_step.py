@@ -31,7 +31,7 @@ def test_the_added_step_is_the_sum_of_its_parts(
     g, base, x, u = operands(dtype, weighted)
     inward = u.to(ops.accumulate_dtype(x)) if scaled else None
     c = ops.energy_normaliser(x, g)
-    out = _add_step(base, x, inward, *g.csr, c, 0.8, 1.5, scale_free, "numba")
+    out = _add_step(base, x, inward, c, 0.8, 1.5, scale_free, *g.csr, "numba")
     assert out.dtype == dtype
     scale = u.unsqueeze(1) if scaled else 1.0
     temperature = 0.8 * (float(x.double().square().mean()) * math.sqrt(6) if scale_free else 1.0)
@@ -64,7 +64,7 @@ def test_the_added_step_passes_opcheck() -> None:
     g, base, x, u = operands()
     c = ops.energy_normaliser(x, g)
     for inward, scale_free in ((None, False), (u, True)):
-        given = (base.requires_grad_(), x, inward, *g.csr, c, 0.8, 1.5, scale_free, "numba")
+        given = (base.requires_grad_(), x, inward, c, 0.8, 1.5, scale_free, *g.csr, "numba")
         torch.library.opcheck(_add_step.registered, given)
 
 

@@ -66,14 +66,15 @@ def test_operators_pass_opcheck(backend: str, weighted: bool) -> None:
     torch.library.opcheck(_weighted.registered, (q, x, None, None, *csr, backend))
     torch.library.opcheck(_weighted.registered, (q, x, r, y, *csr, backend))
     torch.library.opcheck(
-        _neighbours.registered, (q.detach(), x, r.detach(), None, None, *csr, True, 0.0, backend)
+        _neighbours.registered, (q.detach(), x, r.detach(), None, None, True, 0.0, *csr, backend)
     )
     torch.library.opcheck(
-        _neighbours.registered, (q.detach(), x, r.detach(), y, q[:3].detach(), *csr, True, 0.3, backend)
+        _neighbours.registered,
+        (q.detach(), x, r.detach(), y, q[:3].detach(), True, 0.3, *csr, backend),
     )
     if backend == "numba":
         c = energy_normaliser(x, g)
-        torch.library.opcheck(_fused_step.registered, (x, *csr, c, temperature, 2.0, backend))
+        torch.library.opcheck(_fused_step.registered, (x, c, temperature, 2.0, *csr, backend))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
@@ -85,16 +86,8 @@ def test_the_derivative_in_one_operator_is_the_composed_one(
     x, grad_step = torch.randn(2, 20, 6).to(dtype)
     temperature = torch.tensor(0.7, dtype=torch.float64)
     _, energy = ops.entropy_step(x, g, temperature)
-    given = (
-        x,
-        grad_step,
-        torch.randn_like(energy),
-        energy,
-        *g.csr,
-        energy_normaliser(x, g),
-        temperature,
-        1.5,
-    )
+    upstream = (grad_step, torch.randn_like(energy), energy)
+    given = (x, energy_normaliser(x, g), temperature, 1.5, *upstream, *g.csr)
     expected = step_derivatives(*given, "reference")  # type: ignore[arg-type]
     tolerance = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2}[dtype]
     for derivatives, backend in (

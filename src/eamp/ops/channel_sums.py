@@ -12,10 +12,10 @@ from typing import Any
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
-from eamp.ops.backends import choose, load
-from eamp.ops.operator import like_first, like_second, operator
+from eamp.ops.backends import Backend, choose
+from eamp.ops.operator import graph_operator, like_first, like_second
 from eamp.ops.precision import widen
-from eamp.ops.sums import Gradients
+from eamp.ops.sums import Gradients, _save
 
 
 def channel_squares(x: Tensor, graph: Graph) -> Tensor:
@@ -23,60 +23,20 @@ def channel_squares(x: Tensor, graph: Graph) -> Tensor:
     return graph.own_rows(_squares(graph.with_halo(x), *graph.local_csr, choose(x.device)))
 
 
-@operator("eamp::channel_squares", like_first)
-def _squares(
-    x: Tensor,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
-    backend: str,
-) -> Tensor:
+@graph_operator("eamp::channel_squares", "Tensor x", like_first)
+def _squares(x: Tensor, backend: Backend, csr: CSR) -> Tensor:
     wide = widen(x)
-    return (
-        load(backend)
-        .channel_products(wide, wide, CSR(rowptr, col, reverse, edge_weight))
-        .to(x.dtype)
-    )
+    return backend.channel_products(wide, wide, csr).to(x.dtype)
 
 
-@operator("eamp::channel_products", like_first)
-def _products(
-    x: Tensor,
-    y: Tensor,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
-    backend: str,
-) -> Tensor:
-    return (
-        load(backend)
-        .channel_products(widen(x), widen(y), CSR(rowptr, col, reverse, edge_weight))
-        .to(x.dtype)
-    )
+@graph_operator("eamp::channel_products", "Tensor x, Tensor y", like_first)
+def _products(x: Tensor, y: Tensor, backend: Backend, csr: CSR) -> Tensor:
+    return backend.channel_products(widen(x), widen(y), csr).to(x.dtype)
 
 
-@operator("eamp::channel_differences", like_second)
-def _differences(
-    g: Tensor,
-    x: Tensor,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
-    backend: str,
-) -> Tensor:
-    return (
-        load(backend)
-        .channel_differences(widen(g), widen(x), CSR(rowptr, col, reverse, edge_weight))
-        .to(x.dtype)
-    )
-
-
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    *tensors, ctx.backend = inputs
-    ctx.save_for_backward(*tensors)
+@graph_operator("eamp::channel_differences", "Tensor g, Tensor x", like_second)
+def _differences(g: Tensor, x: Tensor, backend: Backend, csr: CSR) -> Tensor:
+    return backend.channel_differences(widen(g), widen(x), csr).to(x.dtype)
 
 
 def _squares_backward(ctx: Any, grad: Tensor) -> Gradients:

@@ -17,32 +17,30 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
-from eamp.ops.backends import choose, load
-from eamp.ops.operator import like_second, operator
+from eamp.ops.backends import Backend, choose
+from eamp.ops.operator import graph_operator, like_second
 from eamp.ops.precision import accumulate_dtype
+from eamp.ops.sums import Gradients, _save
 
 BLOCK = 16  # features gathered at a time: the largest tensor of P is [edges × BLOCK]
 
 
 def attended_sums(a: Tensor, x: Tensor, graph: Graph) -> Tensor:
     """Return A(a, x)_i = Σ_j a_ij x_j with weights ``[m]`` that need not be symmetric."""
-    return _attended(a, x, *graph.csr[:3], choose(x.device))
+    return _attended(a, x, *graph.csr, choose(x.device))
 
 
 def edge_products(x: Tensor, y: Tensor, graph: Graph) -> Tensor:
     """Return P(x, y)_ij = x_i · y_j, one number per edge, ``[m]``."""
-    return _products(x, y, *graph.csr[:3], choose(x.device))
+    return _products(x, y, *graph.csr, choose(x.device))
 
 
-@operator("eamp::attended_sums", like_second)
-def _attended(
-    a: Tensor, x: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, backend: str
-) -> Tensor:
-    m = int(rowptr[-1])
-    dtype = accumulate_dtype(x)
+@graph_operator("eamp::attention_sums", "Tensor a, Tensor x", like_second)
+def _attended(a: Tensor, x: Tensor, backend: Backend, csr: CSR) -> Tensor:
+    m, dtype = int(csr.rowptr[-1]), accumulate_dtype(x)
     ones = torch.ones(x.size(0), dtype=dtype, device=x.device)
-    csr = CSR(rowptr, col[:m], reverse[:m], a[:m].to(dtype))
-    return load(backend).neighbour_sums(ones, x.to(dtype), ones, csr, False).to(x.dtype)
+    weighted = CSR(csr.rowptr, csr.col[:m], csr.reverse[:m], a[:m].to(dtype))
+    return backend.neighbour_sums(ones, x.to(dtype), ones, weighted, False).to(x.dtype)
 
 
 def per_edge(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, *_: Any) -> Tensor:
@@ -50,38 +48,31 @@ def per_edge(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, *_: Any) -> Tens
     return x.new_empty(col.numel())
 
 
-@operator("eamp::edge_products", per_edge)
-def _products(
-    x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, reverse: Tensor, backend: str
-) -> Tensor:
-    m, dtype = int(rowptr[-1]), accumulate_dtype(x)
+@graph_operator("eamp::products_per_edge", "Tensor x, Tensor y", per_edge)
+def _products(x: Tensor, y: Tensor, backend: Backend, csr: CSR) -> Tensor:
+    m, dtype, rowptr = int(csr.rowptr[-1]), accumulate_dtype(x), csr.rowptr
     row = torch.arange(x.size(0), device=x.device).repeat_interleave(rowptr.diff().long())
-    neighbour = col[:m].long()
-    out = torch.zeros(col.numel(), dtype=dtype, device=x.device)
+    neighbour = csr.col[:m].long()
+    out = torch.zeros(csr.col.numel(), dtype=dtype, device=x.device)
     for left, right in zip(x.to(dtype).split(BLOCK, 1), y.to(dtype).split(BLOCK, 1), strict=True):
         out[:m] += (left[row] * right[neighbour]).sum(1)
     return out.to(x.dtype)
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    *tensors, ctx.backend = inputs
-    ctx.save_for_backward(*tensors)
+def _attended_backward(ctx: Any, grad: Tensor) -> Gradients:
+    a, x, *csr = ctx.saved_tensors
+    where, opposite = (*csr, ctx.backend), csr[2].long()
+    wrt_a = _products(grad, x, *where).to(a.dtype) if ctx.needs_input_grad[0] else None
+    wrt_x = _attended(a[opposite], grad, *where) if ctx.needs_input_grad[1] else None
+    return wrt_a, wrt_x, *(None,) * 5
 
 
-def _attended_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    a, x, rowptr, col, reverse = ctx.saved_tensors
-    csr = (rowptr, col, reverse, ctx.backend)
-    wrt_a = _products(grad, x, *csr).to(a.dtype) if ctx.needs_input_grad[0] else None
-    wrt_x = _attended(a[reverse.long()], grad, *csr) if ctx.needs_input_grad[1] else None
-    return wrt_a, wrt_x, None, None, None, None
-
-
-def _products_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    x, y, rowptr, col, reverse = ctx.saved_tensors
-    csr = (rowptr, col, reverse, ctx.backend)
-    wrt_x = _attended(grad, y, *csr) if ctx.needs_input_grad[0] else None
-    wrt_y = _attended(grad[reverse.long()], x, *csr) if ctx.needs_input_grad[1] else None
-    return wrt_x, wrt_y, None, None, None, None
+def _products_backward(ctx: Any, grad: Tensor) -> Gradients:
+    x, y, *csr = ctx.saved_tensors
+    where, opposite = (*csr, ctx.backend), csr[2].long()
+    wrt_x = _attended(grad, y, *where) if ctx.needs_input_grad[0] else None
+    wrt_y = _attended(grad[opposite], x, *where) if ctx.needs_input_grad[1] else None
+    return wrt_x, wrt_y, *(None,) * 5
 
 
 _attended.differentiated(_attended_backward, _save)

@@ -16,20 +16,17 @@ from torch import Tensor
 from torch._C import _len_torch_dispatch_stack
 from torch.nn import Parameter
 
+from eamp.graph import CSR
+from eamp.ops.backends import load
+
 Save = Callable[[Any, tuple[Any, ...], Any], None]
 """A function of context, inputs and output that saves tensors for the backward pass."""
 Backward = Callable[..., tuple[Tensor | None, ...]]
 """A function from the context and the gradients of the outputs to those of the inputs."""
 
-KNOWN = {
-    Tensor,
-    Parameter,
-    type(None),
-    bool,
-    int,
-    float,
-    str,
-}  # other kinds of tensors may have no contents, or want to see what is called
+# Other kinds of tensors may have no contents, or want to see which operator is called.
+KNOWN = {Tensor, Parameter, type(None), bool, int, float, str}
+CSR_SCHEMA = "Tensor rowptr, Tensor col, Tensor reverse, Tensor? edge_weight"
 
 
 def traced() -> bool:
@@ -43,12 +40,20 @@ class Operator:
     Args:
         name: ``namespace::name``, of a function that is never given another signature: compiled
             code on users' disks is keyed by it.
-        compute: the function, annotated with types that torch understands.
+        compute: the function.
         like: the shapes: a function of the same arguments that returns empty tensors.
+        schema: the types of arguments and results, in torch's notation; read off the annotations
+            of ``compute`` when left out.
     """
 
-    def __init__(self, name: str, compute: Callable[..., Any], like: Callable[..., Any]) -> None:
-        self.registered = torch.library.custom_op(name, compute, mutates_args=())
+    def __init__(
+        self,
+        name: str,
+        compute: Callable[..., Any],
+        like: Callable[..., Any],
+        schema: str | None = None,
+    ) -> None:
+        self.registered = torch.library.custom_op(name, compute, mutates_args=(), schema=schema)
         self.registered.register_fake(like)
         self.compute = compute
         self.direct: type[torch.autograd.Function] | None = None
@@ -80,6 +85,26 @@ class Operator:
 def operator(name: str, like: Callable[..., Any]) -> Callable[[Callable[..., Any]], Operator]:
     """Return a decorator that makes an :class:`Operator` of a function."""
     return lambda compute: Operator(name, compute, like)
+
+
+def graph_operator(
+    name: str, inputs: str, like: Callable[..., Any], outputs: str = "Tensor"
+) -> Callable[[Callable[..., Any]], Operator]:
+    """Return a decorator for a function ``(*inputs, backend, csr)``.
+
+    After its inputs, the operator takes the four tensors of a :class:`CSR` and a backend by name,
+    because operators take neither objects nor tuples.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Operator:
+        def compute(*given: Any) -> Any:
+            *operands, rowptr, col, reverse, edge_weight, backend = given
+            return function(*operands, load(backend), CSR(rowptr, col, reverse, edge_weight))
+
+        schema = f"({inputs}, {CSR_SCHEMA}, str backend) -> {outputs}"
+        return Operator(name, compute, like, schema)
+
+    return decorate
 
 
 def like_first(x: Tensor, *_: Any) -> Tensor:

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
-from eamp.ops.backends import FusedStep, choose, load
+from eamp.ops.backends import Backend, StepInput, choose, load
 from eamp.ops.boltzmann import entropy_drive
 from eamp.ops.normalisers import energy_normaliser, propagation_scale
-from eamp.ops.operator import like_first, operator
+from eamp.ops.operator import graph_operator, like_first
 from eamp.ops.precision import accumulate_dtype, widen
 from eamp.ops.sums import Gradients, _inner, _weighted, weighted_by_squares
 
@@ -50,8 +50,8 @@ def entropy_step(
     if exact and not normalize and is_fused(x, graph):
         if not isinstance(temperature, Tensor):
             temperature = torch.tensor(temperature, dtype=torch.float64)
-        given = (*graph.local_csr, c, temperature, float(factor), choose(x.device))
-        step, energy = _fused_step(x, *given)
+        where = (*graph.local_csr, choose(x.device))
+        step, energy = _fused_step(x, c, temperature, float(factor), *where)
         return step, energy
     found: list[Tensor] = []
 
@@ -89,8 +89,8 @@ def add_fused_step(
     """
     u = propagation_scale(graph, accumulate_dtype(x)) if of_propagation else None
     c = energy_normaliser(x, graph, by_degree=not of_propagation)
-    options = (float(temperature), float(factor), scale_free, choose(x.device))
-    out: Tensor = _add_step(base, x, u, *graph.local_csr, c, *options)
+    options = (float(temperature), float(factor), scale_free)
+    out: Tensor = _add_step(base, x, u, c, *options, *graph.local_csr, choose(x.device))
     return out
 
 
@@ -104,125 +104,111 @@ def _has_fused_step(backend: str) -> bool:
     return load(backend).fused_step is not None
 
 
-def _fused(backend: str) -> FusedStep:
-    step = load(backend).fused_step
-    assert step is not None, f"is_fused() says that {backend} has a fused step"
-    return step
-
-
 def step_and_energy(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     """Return empty tensors in the shapes of a step and of its energies."""
     return like_first(x), x.new_empty(x.size(0), dtype=accumulate_dtype(x))
 
 
-@operator("eamp::fused_step", step_and_energy)
+STEP = "Tensor x, Tensor c, Tensor temperature, float factor"
+
+
+@graph_operator("eamp::fused_step", STEP, step_and_energy, "(Tensor, Tensor)")
 def _fused_step(
-    x: Tensor,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
-    c: Tensor,
-    temperature: Tensor,
-    factor: float,
-    backend: str,
+    x: Tensor, c: Tensor, temperature: Tensor, factor: float, backend: Backend, csr: CSR
 ) -> tuple[Tensor, Tensor]:
-    csr = CSR(rowptr, col, reverse, edge_weight)
-    step, energy = _fused(backend).forward(widen(x), csr, c, temperature.item(), factor)
+    given = StepInput(widen(x), csr, c, temperature.item(), factor)
+    step, energy = backend.fused().forward(given)
     return step.to(x.dtype), energy
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    *tensors, ctx.factor, ctx.backend = inputs
-    ctx.save_for_backward(*tensors, output[1])
+    x, c, temperature, ctx.factor, *csr, ctx.backend = inputs
+    ctx.save_for_backward(x, c, temperature, *csr, output[1])
 
 
 def _backward(ctx: Any, grad_step: Tensor, grad_energy: Tensor) -> Gradients:
-    x, *csr, c, temperature, energy = ctx.saved_tensors
-    given = (x, grad_step, grad_energy, energy, *csr, c, temperature, ctx.factor, ctx.backend)
+    x, c, temperature, *csr, energy = ctx.saved_tensors
+    upstream, where = (grad_step, grad_energy, energy), (*csr, ctx.backend)
     derivatives = step_derivatives if torch.is_grad_enabled() else _fused_step_backward
-    wrt_x, wrt_temperature = derivatives(*given)
-    wrt_temperature = wrt_temperature if ctx.needs_input_grad[6] else None
-    return wrt_x, *(None,) * 5, wrt_temperature, None, None
+    wrt_x, wrt_temperature = derivatives(x, c, temperature, ctx.factor, *upstream, *where)
+    wrt_temperature = wrt_temperature if ctx.needs_input_grad[2] else None
+    return wrt_x, None, wrt_temperature, *(None,) * 6
 
 
 def step_derivatives(
     x: Tensor,
-    grad_step: Tensor,
-    grad_energy: Tensor,
-    energy: Tensor,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
     c: Tensor,
     temperature: Tensor,
     factor: float,
-    backend: str,
+    grad_step: Tensor,
+    grad_energy: Tensor,
+    energy: Tensor,
+    *where: Any,
 ) -> tuple[Tensor, Tensor]:
     """Return the derivatives of the step in x and T, from sums that can be differentiated again.
 
-    ∂q_i/∂E_i = −(C_i p_i/T)(2 − E_i/T) and ∂q_i/∂T = C_i p_i (E_i/T²)(2 − E_i/T).
+    ∂q_i/∂E_i = −(C_i p_i/T)(2 − E_i/T) and ∂q_i/∂T = C_i p_i (E_i/T²)(2 − E_i/T). ``where`` is the
+    graph's CSR and the name of the backend.
     """
-    csr, inverse = (rowptr, col, reverse, edge_weight), 1 / temperature.to(energy.dtype)
+    inverse = 1 / temperature.to(energy.dtype)
     ratio = energy * inverse
     cp = factor * c * torch.exp(-ratio)
-    slope = _inner(x, grad_step, *csr, backend) * cp * (2 - ratio) * inverse
+    slope = _inner(x, grad_step, *where) * cp * (2 - ratio) * inverse
     # Through x in W, and through E = C/2 · D(x), whose derivative is W(C, x).
     through_energy = c * (grad_energy - slope)
-    wrt_x = _weighted(cp * (1 - ratio), grad_step, through_energy, x, *csr, backend)
+    wrt_x = _weighted(cp * (1 - ratio), grad_step, through_energy, x, *where)
     return wrt_x, (slope * ratio).sum().to(temperature)
 
 
-def like_derivatives(
-    x: Tensor, grad_step: Tensor, grad_energy: Tensor, energy: Tensor, *others: Any
-) -> tuple[Tensor, Tensor]:
+def like_derivatives(x: Tensor, c: Tensor, temperature: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     """Return empty tensors in the shapes of the derivatives in x and T."""
-    return like_first(x), others[5].new_empty(())
+    return like_first(x), temperature.new_empty(())
 
 
-@operator("eamp::fused_step_backward", like_derivatives)
+UPSTREAM = "Tensor grad_step, Tensor grad_energy, Tensor energy"
+
+
+@graph_operator(
+    "eamp::fused_step_backward", f"{STEP}, {UPSTREAM}", like_derivatives, "(Tensor, Tensor)"
+)
 def _fused_step_backward(
     x: Tensor,
-    grad_step: Tensor,
-    grad_energy: Tensor,
-    energy: Tensor,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
     c: Tensor,
     temperature: Tensor,
     factor: float,
-    backend: str,
+    grad_step: Tensor,
+    grad_energy: Tensor,
+    energy: Tensor,
+    backend: Backend,
+    csr: CSR,
 ) -> tuple[Tensor, Tensor]:
-    csr = CSR(rowptr, col, reverse, edge_weight)
-    given = (widen(x), widen(grad_step), grad_energy, energy, csr, c, temperature.item(), factor)
-    wrt_x, wrt_temperature = _fused(backend).backward(*given)
-    return wrt_x.to(x.dtype), wrt_temperature.to(temperature)
+    given = StepInput(widen(x), csr, c, temperature.item(), factor)
+    wrt_x, wrt_t = backend.fused().backward(given, widen(grad_step), grad_energy, energy)
+    return wrt_x.to(x.dtype), wrt_t.to(temperature)
 
 
 _fused_step.differentiated(_backward, _save)
 
 
-@operator("eamp::add_step", like_first)
+@graph_operator(
+    "eamp::add_step",
+    "Tensor base, Tensor x, Tensor? inward, Tensor c, float temperature, float factor, "
+    "bool scale_free",
+    like_first,
+)
 def _add_step(
     base: Tensor,
     x: Tensor,
     inward: Tensor | None,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
     c: Tensor,
     temperature: float,
     factor: float,
     scale_free: bool,
-    backend: str,
+    backend: Backend,
+    csr: CSR,
 ) -> Tensor:
-    csr = CSR(rowptr, col, reverse, edge_weight)
-    given = (widen(base), widen(x), csr, c, temperature, factor, inward, scale_free)
-    return _fused(backend).added(*given).to(base.dtype)
+    given = StepInput(widen(x), csr, c, temperature, factor)
+    return backend.fused().added(given, widen(base), inward, scale_free).to(base.dtype)
 
 
 def _save_nothing(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
-from eamp.ops.backends import choose, load
-from eamp.ops.operator import like_second, operator
+from eamp.ops.backends import Backend, choose
+from eamp.ops.operator import graph_operator, like_second
 from eamp.ops.precision import accumulate_dtype, widen
 
 Gradients = tuple[Tensor | None, ...]
@@ -73,15 +73,14 @@ def neighbour_sums(
         bias: ``[F]``, added to every row.
     """
     share = share if mixed_in is not None else 0.0
+    where = (*graph.local_csr, choose(x.device))
     if graph.in_one_piece:
-        options = (self_loops, share, choose(x.device))
-        return _neighbours(left, x, right, mixed_in, bias, *graph.local_csr, *options)
+        return _neighbours(left, x, right, mixed_in, bias, self_loops, share, *where)
     # r ⊙ x goes to the halo; rows of the halo are dropped, so neither their l nor their y is
     # needed.
     scaled = graph.with_halo(right.to(x.dtype).unsqueeze(1) * x)
     ones = torch.ones(scaled.size(0), dtype=left.dtype, device=left.device)
-    options = (self_loops, 0.0, choose(x.device))
-    out = _neighbours(ones, scaled, ones, None, None, *graph.local_csr, *options)
+    out = _neighbours(ones, scaled, ones, None, None, self_loops, 0.0, *where)
     out = left.to(x.dtype).unsqueeze(1) * graph.own_rows(out)
     out = out if mixed_in is None else torch.lerp(out, mixed_in, share)
     return out if bias is None else out + bias
@@ -92,70 +91,49 @@ def per_node(x: Tensor, *_: Any) -> Tensor:
     return x.new_empty(x.size(0), dtype=accumulate_dtype(x))
 
 
-@operator("eamp::squared_differences", per_node)
-def _squared(
-    x: Tensor,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
-    backend: str,
-) -> Tensor:
-    return load(backend).squared_differences(widen(x), CSR(rowptr, col, reverse, edge_weight))
+@graph_operator("eamp::squared_differences", "Tensor x", per_node)
+def _squared(x: Tensor, backend: Backend, csr: CSR) -> Tensor:
+    return backend.squared_differences(widen(x), csr)
 
 
-@operator("eamp::inner_differences", per_node)
-def _inner(
-    x: Tensor,
-    y: Tensor,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
-    backend: str,
-) -> Tensor:
-    csr = CSR(rowptr, col, reverse, edge_weight)
-    return load(backend).inner_differences(widen(x), widen(y), csr)
+@graph_operator("eamp::inner_differences", "Tensor x, Tensor y", per_node)
+def _inner(x: Tensor, y: Tensor, backend: Backend, csr: CSR) -> Tensor:
+    return backend.inner_differences(widen(x), widen(y), csr)
 
 
-@operator("eamp::weighted_differences", like_second)
+@graph_operator(
+    "eamp::weighted_differences", "Tensor q, Tensor x, Tensor? r, Tensor? y", like_second
+)
 def _weighted(
-    q: Tensor,
-    x: Tensor,
-    r: Tensor | None,
-    y: Tensor | None,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
-    backend: str,
+    q: Tensor, x: Tensor, r: Tensor | None, y: Tensor | None, backend: Backend, csr: CSR
 ) -> Tensor:
-    csr = CSR(rowptr, col, reverse, edge_weight)
     second = (None, None) if r is None or y is None else (widen(r), widen(y))
-    return load(backend).weighted_differences(widen(q), widen(x), csr, *second).to(x.dtype)
+    return backend.weighted_differences(widen(q), widen(x), csr, *second).to(x.dtype)
 
 
-@operator("eamp::neighbour_sums_with_bias", like_second)
+@graph_operator(
+    "eamp::mixed_neighbours",
+    "Tensor left, Tensor x, Tensor right, Tensor? mixed_in, Tensor? bias, bool self_loops, "
+    "float share",
+    like_second,
+)
 def _neighbours(
     left: Tensor,
     x: Tensor,
     right: Tensor,
     mixed_in: Tensor | None,
     bias: Tensor | None,
-    rowptr: Tensor,
-    col: Tensor,
-    reverse: Tensor,
-    edge_weight: Tensor | None,
     self_loops: bool,
     share: float,
-    backend: str,
+    backend: Backend,
+    csr: CSR,
 ) -> Tensor:
-    wide, csr = widen(x), CSR(rowptr, col, reverse, edge_weight)
+    wide = widen(x)
     left, right = left.to(wide.dtype), right.to(wide.dtype)
     mixed_in = None if mixed_in is None else widen(mixed_in)
     bias = None if bias is None else bias.to(wide.dtype)
     given = (left, wide, right, csr, self_loops, mixed_in, share, bias)
-    return load(backend).mixed_neighbour_sums(*given).to(x.dtype)
+    return backend.mixed_neighbour_sums(*given).to(x.dtype)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -187,7 +165,7 @@ def _weighted_backward(ctx: Any, grad: Tensor) -> Gradients:
 
 
 def _save_neighbours(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    left, _, right, _, bias, *csr, ctx.self_loops, ctx.share, ctx.backend = inputs
+    left, _, right, _, bias, ctx.self_loops, ctx.share, *csr, ctx.backend = inputs
     ctx.bias_dtype = None if bias is None else bias.dtype
     ctx.save_for_backward(left, right, *csr)
 
@@ -195,8 +173,8 @@ def _save_neighbours(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _neighbours_backward(ctx: Any, grad: Tensor) -> Gradients:
     left, right, *csr = ctx.saved_tensors
     _, of_x, _, of_mixed_in, of_bias, *_ = ctx.needs_input_grad
-    options = (ctx.self_loops, ctx.share, ctx.backend)
-    wrt_x = _neighbours(right, grad, left, None, None, *csr, *options) if of_x else None
+    where = (ctx.self_loops, ctx.share, *csr, ctx.backend)
+    wrt_x = _neighbours(right, grad, left, None, None, *where) if of_x else None
     wrt_mixed_in = ctx.share * grad if of_mixed_in else None
     wrt_bias = grad.sum(0, dtype=ctx.bias_dtype) if of_bias else None
     return None, wrt_x, None, wrt_mixed_in, wrt_bias, *(None,) * 7

@@ -253,7 +253,9 @@ def test_operators_are_differentiable_twice() -> None:
         assert gradcheck(lambda x: ops.squared_differences(x, graph), (x,), fast_mode=True)
         assert gradcheck(lambda x, y: ops.inner_differences(x, y, graph), (x, y), fast_mode=True)
         assert gradcheck(
-            lambda x: ops.neighbour_sums(q.detach(), x, r.detach(), graph, True), (x,), fast_mode=True
+            lambda x: ops.neighbour_sums(q.detach(), x, r.detach(), graph, True),
+            (x,),
+            fast_mode=True,
         )
         assert gradcheck(lambda x: ops.channel_squares(x, graph), (x,), fast_mode=True)
         for check_derivative in (

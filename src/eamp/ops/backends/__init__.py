@@ -9,12 +9,30 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from eamp.graph import CSR
+
+
+class StepInput(NamedTuple):
+    """The arguments of the entropy step γT∇S.
+
+    Attributes:
+        x: features ``[n, F]``.
+        csr: the graph.
+        c: C ``[n]``, the normaliser of the energy.
+        temperature: T.
+        factor: γ.
+    """
+
+    x: Tensor
+    csr: CSR
+    c: Tensor
+    temperature: float
+    factor: float
 
 
 class FusedStep(Protocol):
@@ -24,34 +42,16 @@ class FusedStep(Protocol):
     q_i = C_i e^{−E_i/T} (1 − E_i/T).
     """
 
-    def forward(
-        self, x: Tensor, csr: CSR, c: Tensor, temperature: float, factor: float
-    ) -> tuple[Tensor, Tensor]:
-        """Return γT∇S ``[n, F]`` and E ``[n]``, with C in ``c`` and γ = ``factor``."""
+    def forward(self, given: StepInput) -> tuple[Tensor, Tensor]:
+        """Return γT∇S ``[n, F]`` and E ``[n]``."""
 
     def backward(
-        self,
-        x: Tensor,
-        grad_step: Tensor,
-        grad_energy: Tensor,
-        energy: Tensor,
-        csr: CSR,
-        c: Tensor,
-        temperature: float,
-        factor: float,
+        self, given: StepInput, grad_step: Tensor, grad_energy: Tensor, energy: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the derivatives of :meth:`forward` in x and in T."""
 
     def added(
-        self,
-        base: Tensor,
-        x: Tensor,
-        csr: CSR,
-        c: Tensor,
-        temperature: float,
-        factor: float,
-        inward: Tensor | None,
-        scale_free: bool,
+        self, given: StepInput, base: Tensor, inward: Tensor | None, scale_free: bool
     ) -> Tensor:
         """Return ``base`` + γ u ⊙ T∇S(u ⊙ x) with u = ``inward``.
 
@@ -64,6 +64,11 @@ class Backend(ABC):
 
     fused_step: FusedStep | None = None
     """The entropy step in one go; without it :mod:`eamp.ops.step` composes it from the sums."""
+
+    def fused(self) -> FusedStep:
+        """Return the fused step of a backend that is known to have one."""
+        assert self.fused_step is not None, f"{type(self).__name__} has no fused step"
+        return self.fused_step
 
     @abstractmethod
     def squared_differences(self, x: Tensor, csr: CSR) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR
-from eamp.ops.backends import Backend
+from eamp.ops.backends import Backend, StepInput
 from eamp.ops.backends.numba_cpu.kernels import FACTOR, TEMPERATURE, TICKET, tasks
 from eamp.ops.backends.numba_cpu.threads import run
 from eamp.ops.memory import large_empty, large_empty_like
@@ -127,16 +127,10 @@ class NumbaStep:
     """The entropy step: D, then E and q, then W, in one launch of compiled code each."""
 
     def forward(
-        self,
-        x: Tensor,
-        csr: CSR,
-        c: Tensor,
-        temperature: float,
-        factor: float,
-        base: Tensor | None = None,
-        outward: Tensor | None = None,
+        self, given: StepInput, base: Tensor | None = None, outward: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return γT∇S and E; with ``base``, that plus the step times ``outward`` instead."""
+        x, csr, c, temperature, factor = given
         out, energy, q = large_empty_like(x), large_empty(x.size(0), x), large_empty(x.size(0), x)
         operands: dict[str, Tensor | None]
         operands = {"q": q, "per_node": energy, "scale": c, "out": out, "base": base}
@@ -146,17 +140,10 @@ class NumbaStep:
         return out, energy
 
     def backward(
-        self,
-        x: Tensor,
-        grad_step: Tensor,
-        grad_energy: Tensor,
-        energy: Tensor,
-        csr: CSR,
-        c: Tensor,
-        temperature: float,
-        factor: float,
+        self, given: StepInput, grad_step: Tensor, grad_energy: Tensor, energy: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the derivatives of :meth:`forward` in x and in T."""
+        x, csr, c, temperature, factor = given
         out, q, r = large_empty_like(x), large_empty_like(energy), large_empty_like(energy)
         per_node = grad_energy.clone(memory_format=torch.contiguous_format)
         operands: dict[str, Tensor | None]
@@ -167,23 +154,16 @@ class NumbaStep:
         return out, per_node.sum()
 
     def added(
-        self,
-        base: Tensor,
-        x: Tensor,
-        csr: CSR,
-        c: Tensor,
-        temperature: float,
-        factor: float,
-        inward: Tensor | None,
-        scale_free: bool,
+        self, given: StepInput, base: Tensor, inward: Tensor | None, scale_free: bool
     ) -> Tensor:
         """Return base + γ u ⊙ T∇S(u ⊙ x), with u = ``inward``."""
+        x, csr, _, temperature, _ = given
         if inward is not None or scale_free:
             seen, square = large_empty_like(x), large_empty(x.size(0), x)
             unit = torch.ones_like(square) if inward is None else inward
             launch(("enter",), csr, x, per_node=square, unit=unit, out=seen)
-            x = seen
             if scale_free:
                 mean = square.sum(dtype=torch.float64).item() / max(x.numel(), 1)
                 temperature *= (mean if mean > TINY else 1.0) * math.sqrt(x.size(1))
-        return self.forward(x, csr, c, temperature, factor, base, inward)[0]
+            given = given._replace(x=seen, temperature=temperature)
+        return self.forward(given, base, inward)[0]
