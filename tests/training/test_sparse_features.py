@@ -6,8 +6,8 @@ from torch_geometric.data import Data
 
 import eamp
 from eamp.nn.models import MODELS
+from eamp.nn.models.traits import traits
 from eamp.training import PROTOCOLS, loop, train
-from eamp.training.loop import traits
 from eamp.training.sparse_features import sparse_features
 
 
