@@ -89,7 +89,7 @@ def gcnii_epoch(layers: int = 64, width: int = 64, rounds: int = 9) -> dict[str,
     entropy = {
         "weight": {"schedule": "gain", "of": 0.3},
         "temperature": 100.0,
-        "normalization": "sym",
+        "energy": "propagation",
         "scale_free": True,
     }
     calls = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ import eamp
 from eamp.diagnostics import effective_rank, mean_energy, norm, rayleigh_quotient
 from eamp.diagnostics.rendering import logarithmic
 from eamp.experiments.cell import Cell, load_graph
+from eamp.experiments.schema import job_key
 from eamp.report import figure
 from eamp.report.colours import Look
 from eamp.report.figure import Figure, Panel
@@ -83,7 +85,7 @@ def step(gain: float, detach: bool = True) -> dict[str, Any]:
     return {
         "weight": {"schedule": "gain", "of": gain},
         "temperature": 1.0,
-        "normalization": "sym",
+        "energy": "propagation",
         "scale_free": True,
         "detach": detach,
     }
@@ -173,7 +175,8 @@ def append(rows: pd.DataFrame, path: Path) -> None:
 def run(cells: list[Cell], epochs: tuple[int, ...], folder: Path) -> None:
     """Train the networks that ``accuracies.csv`` does not have yet."""
     layers, accuracies = folder / "layers.csv", folder / "accuracies.csv"
-    done = set(pd.read_csv(accuracies)["cell"]) if accuracies.exists() else set()
+    known_cells = pd.read_csv(accuracies)["cell"] if accuracies.exists() else ()
+    done = {job_key(json.loads(text)) for text in known_cells}  # also of earlier versions
     waiting = [cell for cell in cells if cell.key not in done]
     if layers.exists():
         known = pd.read_csv(layers, dtype=str)

@@ -85,7 +85,7 @@ class Run(NamedTuple):
         step = {
             "weight": {"schedule": "gain", "of": self.gain},
             "temperature": self.temperature,
-            "normalization": "sym",
+            "energy": "propagation",
             "scale_free": True,
         }
         return Cell(

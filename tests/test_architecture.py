@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from runpy import run_path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -14,20 +18,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "eamp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
-ROOMS = (
-    "graph",
-    "ops",
-    "functional",
-    "nn",
-    "diagnostics",
-    "data",
-    "training",
-    "scale",
-    "experiments",
-    "report",
-    "paper",
-    "cli",
-)
+# The order of the rooms is written down once, beside the picture of the page.
+rooms = SimpleNamespace(**run_path(str(ROOT / "docs" / "rooms.py")))
+ROOMS: tuple[str, ...] = rooms.ROOMS
 OUTSIDE = {"__init__", "__main__", "moved", "batching", "distributed", "diffusion"}  # names
 
 
@@ -154,21 +147,30 @@ def test_only_the_graph_and_scale_rooms_know_parts_of_graphs() -> None:
 
 def test_importing_the_layers_does_not_load_our_compiled_kernels() -> None:
     """PyG itself imports Numba where it is installed; our kernels wait until they are used."""
-    import subprocess
-    import sys
-
     code = (
         "import sys, eamp.nn; "
         "print([m for m in sys.modules if m.startswith('eamp.ops.backends.') "
         "or m == 'eamp.graph.neighbour_lists'])"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 
 
-def test_the_page_on_the_architecture_names_the_rooms_in_their_order() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    places = [page.index(f"`{room}`") if room == "functional" else page.index(f"`{room}/`") for room in ROOMS]
-    assert places == sorted(places)
+def test_the_page_shows_the_picture_of_the_imports() -> None:
+    page = rooms.PAGE.read_text(encoding="utf-8")
+    assert rooms.BLOCK.search(page).group() == rooms.picture(), "run python docs/rooms.py --write"
+    named = re.findall(r"^\| \d+ \| `([a-z]+)", page, re.MULTILINE)
+    assert tuple(named) == ROOMS
+
+
+def test_the_walks_have_ten_hops_at_most_and_name_what_is_there() -> None:
+    page = rooms.PAGE.read_text(encoding="utf-8")
+    walks = page.split("## Five walks")[1].split("\n### ")[1:]
+    assert len(walks) == 5
+    for walk in walks:
+        hops = re.findall(r"\n\d+\. (.*)", walk)
+        assert 0 < len(hops) <= 10
+        for hop in hops:
+            file, name = re.match(r"`([\w/]+\.py)`: `(?:\w+\.)?(\w+)`", hop).groups()
+            source = (PACKAGE / file).read_text(encoding="utf-8")
+            assert re.search(rf"^ *(def|class) {name}\b", source, re.MULTILINE), hop

@@ -1,11 +1,9 @@
 """The CPU kernels, compiled by Numba: tasks that share out the rows of a CSR graph.
 
-None of them makes an [edges × features] tensor. Differences are taken before anything is summed, so
-the result is exact however far the embedding has collapsed. Each product of differences belongs to
-both ends of its edge: it is computed once, at the end of the lower number, and carried to the other
-end through ``reverse`` as a single number per edge, which saves half of the reading. Neighbours of
-higher numbers are the last of a row, so that the processor predicts every branch, and two of them
-share one reading of the row.
+Differences are taken before anything is summed, so the result is exact however far the embedding
+has collapsed. Each product of differences belongs to both ends of its edge: it is computed at the
+end of the lower number and carried to the other through ``reverse``, which saves half the reading.
+Neighbours of higher numbers are the last of a row, so that the processor predicts every branch.
 """
 
 import functools
@@ -24,8 +22,7 @@ from eamp.ops.backends.numba_cpu.rows import (
 )
 from eamp.ops.backends.numba_cpu.threads import draw_ticket, pointer
 
-# The block of 64-bit numbers that a task reads: counts, then addresses (0 for an operand that is
-# not given), then a flag and two reals.
+# The block of 64-bit numbers that a task reads: counts, addresses (0 if not given), a flag, reals.
 TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(25)
 ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, *_more = _addresses
 PER_NODE, SCALE, ENERGY, OUT, BASE, UNIT, BIAS, FLAG, TEMPERATURE, FACTOR, SLOTS = _more
@@ -243,8 +240,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         col = carray(pointer(slots[COL]), m, index)
         weighted = slots[WEIGHT] != 0
         weight = carray(pointer(slots[WEIGHT]), m, real)
-        q = carray(pointer(slots[Q]), n, real)
-        r = carray(pointer(slots[R]), n, real)
+        q, r = carray(pointer(slots[Q]), n, real), carray(pointer(slots[R]), n, real)
         x, y = (
             carray(pointer(slots[X]), (n, features), real),
             carray(pointer(slots[Y]), (n, features), real),
