@@ -1,5 +1,6 @@
 import copy
 import dataclasses
+import pickle
 
 import pytest
 import torch
@@ -141,3 +142,50 @@ def test_it_moves_between_devices() -> None:
 def test_a_graph_in_a_batch_moves_with_it() -> None:
     data = Data(x=torch.ones(2, 1), graph=eamp.Graph(torch.tensor([[0, 1], [1, 0]])))
     assert data.to("meta").graph.device.type == "meta"
+
+
+# --- What a layer may ask ---------------------------------------------------------------------
+
+
+def test_a_whole_graph_answers_by_itself() -> None:
+    g = eamp.Graph(PROBLEMS["path"].edge_index)
+    x = torch.tensor([[1.0, 4.0], [2.0, 5.0], [6.0, 0.0]])
+    assert g.with_halo(x) is x
+    assert g.own_rows(x) is x
+    assert g.rows is None
+    assert g.in_one_piece
+    assert g.total_nodes == 3
+    assert g.total(x).tolist() == [9.0, 9.0]
+    assert g.mean(x).tolist() == [3.0, 3.0]
+    assert g.mean(x[:, 0]).item() == 3.0
+    assert g.largest(x[:, 1]).item() == 5.0
+    assert g.local_csr is g.csr
+    g.require_all_rows("anything")
+    g.require_exact_sums("anything")
+
+
+def test_in_a_batch_every_node_is_told_about_its_own_graph() -> None:
+    g = eamp.Graph(undirected((0, 1), (2, 3)), 5, batch=torch.tensor([0, 0, 1, 1, 1]))
+    values = torch.tensor([1.0, 3.0, 2.0, 4.0, 9.0])
+    assert g.total(values).item() == 19.0
+    assert g.total_by_graph(values).tolist() == [4.0, 15.0]
+    assert g.mean(values).tolist() == [2.0, 2.0, 5.0, 5.0, 5.0]
+    assert g.mean(values.unsqueeze(1)).shape == (5, 1)
+    assert g.largest(values).item() == 9.0
+    assert g.largest_by_graph(values).tolist() == [3.0, 9.0]
+    assert g.for_nodes(torch.tensor([1.0, 2.0])).tolist() == [1.0, 1.0, 2.0, 2.0, 2.0]
+    assert g.graph_sizes().tolist() == [2.0, 3.0]
+
+
+def test_a_graph_without_nodes_has_totals_of_zero() -> None:
+    g, nothing = eamp.Graph(torch.empty(2, 0, dtype=torch.int64), 0), torch.empty(0)
+    assert g.total(nothing) == g.mean(nothing) == g.largest(nothing) == 0
+
+
+def test_things_are_remembered_once_per_graph_and_not_copied() -> None:
+    g, calls = eamp.Graph(PROBLEMS["path"].edge_index), []
+    for _ in range(2):
+        assert g.remember(("answer", 1), lambda: calls.append(1) or 42) == 42
+    assert len(calls) == 1
+    assert copy.deepcopy(g).remember(("answer", 1), lambda: 43) == 43
+    assert pickle.loads(pickle.dumps(g)).edge_index.tolist() == g.edge_index.tolist()
