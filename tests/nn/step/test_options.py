@@ -5,8 +5,7 @@ from typing import Any, get_type_hints
 
 import pytest
 import torch
-from torch_geometric.nn import GCN as PyGModel
-from torch_geometric.nn import GCNConv
+import torch_geometric.nn as pyg
 
 import eamp
 from eamp.nn import GCN, DeepGCN, EntropyStep, Gain
@@ -27,13 +26,13 @@ def test_keyword_arguments_have_the_names_and_types_of_the_fields() -> None:
 def test_layers_wrap_models_and_mappings_share_it() -> None:
     step = EntropyStep(**OPTIONS)  # type: ignore[arg-type]
     assert step == EntropyStep.of(OPTIONS)
-    assert eamp.EntropyAware(GCNConv(4, 4), **OPTIONS).step == step  # type: ignore[arg-type]
+    assert eamp.EntropyAware(pyg.GCNConv(4, 4), **OPTIONS).step == step  # type: ignore[arg-type]
     for given in (OPTIONS, step):
-        assert eamp.wrap(PyGModel(4, 4, 2), given).convs[1].step == step
+        assert eamp.wrap(pyg.GCN(4, 4, 2), given).convs[1].step == step
         assert GCN(4, 4, 3, 2, entropy=given).convs[1].step == step
-    assert eamp.wrap(PyGModel(4, 4, 2), **OPTIONS).convs[0].step == step
+    assert eamp.wrap(pyg.GCN(4, 4, 2), **OPTIONS).convs[0].step == step
     with pytest.raises(ValueError, match=r"but not both: \['weight'\]"):
-        eamp.wrap(PyGModel(4, 4, 2), step, weight=1.0)
+        eamp.wrap(pyg.GCN(4, 4, 2), step, weight=1.0)
 
 
 def test_a_model_decides_where_the_step_is_taken_unless_it_is_told() -> None:
@@ -74,9 +73,13 @@ def test_mistakes_are_named(options: Any, message: str) -> None:
 
 
 def test_learned_options_are_saved_and_follow_the_model() -> None:
-    layer = eamp.EntropyAware(GCNConv(4, 4), 0.5, 2.0, learn_weight=True, learn_temperature=True)
+    layer = eamp.EntropyAware(
+        pyg.GCNConv(4, 4), 0.5, 2.0, learn_weight=True, learn_temperature=True
+    )
     assert {"weight", "log_temperature"} <= set(layer.state_dict())
     assert layer.to(torch.float64).weight.dtype == torch.float64
-    other = eamp.EntropyAware(GCNConv(4, 4), 1.0, 1.0, learn_weight=True, learn_temperature=True)
+    other = eamp.EntropyAware(
+        pyg.GCNConv(4, 4), 1.0, 1.0, learn_weight=True, learn_temperature=True
+    )
     other.double().load_state_dict(layer.state_dict())
     assert other.weight.item() == 0.5
