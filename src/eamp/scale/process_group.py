@@ -114,11 +114,6 @@ def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[Si
     Args:
         partition: a name in :data:`PARTITIONS`.
         timeout: seconds after which a process that waits for another gives up.
-
-    Example:
-        >>> with under_torchrun(None) as process:
-        ...     type(process).__name__
-        'SingleProcess'
     """
     if partition is not None and partition not in PARTITIONS:
         raise ValueError(f"no partition named {partition!r}; there are {', '.join(PARTITIONS)}.")
