@@ -5,7 +5,6 @@ No second process is needed to see that.
 
 import pytest
 import torch
-from eamp.ops.part import PartCSR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor

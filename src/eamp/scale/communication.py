@@ -26,8 +26,7 @@ class Cut:
 
 
 def cut(graph: Graph, part: Tensor) -> Cut:
-    """Return sizes, halos and cut edges for the part of every node, ``[n]``.
-    """
+    """Return sizes, halos and cut edges for the part of every node, ``[n]``."""
     parts, n, col = int(part.max()) + 1, graph.num_nodes, graph.csr.col.long()
     here = part.repeat_interleave(graph.csr.rowptr.diff().long())
     across = here != part[col]

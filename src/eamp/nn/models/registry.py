@@ -39,8 +39,7 @@ def with_entropy(
     entropy: Entropy = None,
     **options: Any,
 ) -> Module:
-    """Build ``model`` with an entropy step: the ``default`` if ``entropy`` is ``None``.
-    """
+    """Build ``model`` with an entropy step: the ``default`` if ``entropy`` is ``None``."""
     return model(*sizes, entropy=(default or {}) if entropy is None else entropy, **options)
 
 

@@ -31,8 +31,7 @@ class ModelTraits(Protocol):
 
 
 def traits(model: object) -> ModelTraits:
-    """Return the traits of ``model``, a module of any class, with defaults for missing ones.
-    """
+    """Return the traits of ``model``, a module of any class, with defaults for missing ones."""
     names = ModelTraits.__annotations__
     read = {name: getattr(model, name, getattr(ModelTraits, name)) for name in names}
     return cast(ModelTraits, SimpleNamespace(**read))
