@@ -86,13 +86,7 @@ class Block(NamedTuple):
 
 
 class Blockwise:
-    """The method ``propagate`` or ``edge_updater`` of a PyG layer, called block by block.
-
-    Args:
-        layer: the layer.
-        name: the name of the method.
-        edges_per_block: the largest number of edges in a block of more than one node.
-    """
+    """The method ``propagate`` or ``edge_updater`` of a PyG layer, called block by block."""
 
     def __init__(self, layer: MessagePassing, name: str, edges_per_block: int) -> None:
         self.layer, self.function = layer, getattr(layer, name)
@@ -188,12 +182,9 @@ def has_rows(value: Any, count: int) -> bool:
 
 
 def blocks(receiver: Tensor, nodes: int, edges_per_block: int) -> Iterator[Block]:
-    """Yield consecutive nodes with at most ``edges_per_block`` edges into them, or one node.
-
-    The edges of a node stay in their order.
-    """
+    """Yield consecutive nodes with at most ``edges_per_block`` edges into them, or one node."""
     in_order = bool((receiver[1:] >= receiver[:-1]).all())
-    order = None if in_order else receiver.argsort(stable=True)
+    order = None if in_order else receiver.argsort(stable=True)  # a node's edges keep their order
     ends = receiver.bincount(minlength=nodes).cumsum(0)
     start = first = 0
     while start < nodes:

@@ -53,7 +53,10 @@ class ProcessGroup(SingleProcess):
         if self.leads:
             part = self.partition(graph, self.size)
         for tensor in (part, *model.state_dict().values()):
-            self._copy_from_leader(tensor)
+            sent = tensor.detach().to(self.device, copy=True)
+            with explained_failures():
+                dist.broadcast(sent, 0)
+            tensor.copy_(sent)
         own = take_part(graph, part, self.rank, self.size, x)
         nodes = own.rows.nodes
         names = ("y", "train_mask", "val_mask", "test_mask")
@@ -98,13 +101,6 @@ class ProcessGroup(SingleProcess):
             copy = Path(folder, "checkpoint")
             copy.write_bytes(contents[0])
             yield copy
-
-    def _copy_from_leader(self, values: Tensor) -> None:
-        """Overwrite ``values`` with those of process 0."""
-        sent = values.detach().to(self.device, copy=True)
-        with explained_failures():
-            dist.broadcast(sent, 0)
-        values.copy_(sent)
 
 
 @contextmanager
