@@ -100,7 +100,7 @@ def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (
             ["train", *TINY, "--entropy", '{"lambda": 3}'],
-            "the entropy step has no ['lambda']; it has weight (λ), temperature (T)",
+            "the entropy step has no option lambda; it has weight, temperature",
         ),
         (["diagnose", *TINY, "--options", '{"foo": 1}'], "gcn cannot be made with {'foo': 1}"),
         (["train", *TINY, "--seeds", "0"], "seeds must be at least 1, but is 0"),

@@ -32,13 +32,8 @@ def run(options: Namespace) -> int:
     words = ["eamp reproduce", "--quick" if options.quick else f"--seeds {options.seeds}"]
     if options.only:
         words.append(f"--only {' '.join(options.only)}")
-    found = reproduce(
-        options.output,
-        quick=options.quick,
-        seeds=options.seeds,
-        workers=options.workers,
-        only=options.only,
-    )
+    names = ("quick", "seeds", "workers", "only")
+    found = reproduce(options.output, **{name: options[name] for name in names})
     page = write_report(options.output, command=" ".join(words), **vars(found))
     if not found.cells.empty:
         show(summary(found.cells))

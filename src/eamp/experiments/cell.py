@@ -83,12 +83,6 @@ class Cell(Settings):
 
 @lru_cache(maxsize=4)
 def load_graph(name: str, normalize_features: bool = False, split: int = 0) -> Data:
-    """Return a dataset with the masks of one of its splits.
-
-    Args:
-        name: name of a dataset, as for :func:`eamp.data.load`.
-        normalize_features: divide the features of every node by their sum.
-        split: which split, counted from 0; data without masks have one, drawn at random.
-    """
+    """Return a dataset with the masks of a split; data without masks have one, drawn at random."""
     graph = load(name, split=split or None)
     return NormalizeFeatures()(graph) if normalize_features else graph

@@ -20,13 +20,8 @@ def train_seeds(
 ) -> list[Result]:
     """Train a cell with the seeds ``cell.seed``, ``cell.seed + 1``, ...
 
-    Args:
-        cell: the network and its data; its ``seed`` is the first.
-        seeds: number of seeds.
-        output: a folder for results, and for checkpoints from which interrupted runs continue.
-        progress: show a progress bar.
-        process: the processes among which the graph is spread; all of them call this function, and
-            the leading one writes to ``output``.
+    Results, and checkpoints from which interrupted runs continue, go to the folder ``output``. If
+    the graph is spread over several processes, all call this function and the leading one writes.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, but is {seeds}.")

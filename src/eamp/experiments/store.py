@@ -58,8 +58,7 @@ class Claim:
         if self.lock is not None:
             self.lock.release()
         elif kind is not None:
-            with suppress(UpdateFinishedTrialError):
-                self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
+            self.store.fail_if_unfinished(self.trial_id)
 
     def beat(self) -> None:
         """Write a heartbeat, by which other machines know that this worker is alive."""
@@ -132,11 +131,6 @@ class Store:
             raise StoreError(f"{asked} in {without_password(url)}: {there}.")
         return cls(folder, study, url)
 
-    @property
-    def local(self) -> bool:
-        """Whether all workers are on this machine."""
-        return sqlite_file(self.url) is not None
-
     def trials(self, *states: TrialState) -> list[FrozenTrial]:
         """Return the trials of jobs that are in one of the states, or all of them, by number."""
         found = self.study.get_trials(deepcopy=False, states=states or None)
@@ -204,28 +198,28 @@ class Store:
         numbers = {trial.number for trial in counted}
         for trial in trials:
             if trial.state == TrialState.WAITING and trial.number not in numbers:
-                self.fail_if_unfinished(trial)
+                self.fail_if_unfinished(trial._trial_id)
         return bool(lost)
 
     def fail_lost(self) -> None:
         """Mark running trials that have lost their worker as failed."""
-        if not self.local:
+        if sqlite_file(self.url) is None:
             fail_stale_trials(self.study)
             return
         for trial in self.trials(TrialState.RUNNING):
             lock = self.lock_of(trial)
             if lock is not None and acquired(lock):
-                self.fail_if_unfinished(trial)  # it may have finished since it was read
+                self.fail_if_unfinished(trial._trial_id)  # it may have finished since it was read
                 lock.release()
 
-    def fail_if_unfinished(self, trial: FrozenTrial) -> None:
+    def fail_if_unfinished(self, trial_id: int) -> None:
         """Mark a trial as failed without a reason, unless it has finished."""
         with suppress(UpdateFinishedTrialError):
-            self.storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+            self.storage.set_trial_state_values(trial_id, TrialState.FAIL)
 
     def lock_of(self, trial: FrozenTrial) -> FileLock | None:
-        """Return the file lock of a trial's worker, which lies beside the database."""
-        if not self.local or (file := sqlite_file(self.url)) is None:
+        """Return the file lock of a trial's worker beside a SQLite file, else ``None``."""
+        if (file := sqlite_file(self.url)) is None:
             return None
         folder = file.with_name(f"{file.name}.locks")
         folder.mkdir(exist_ok=True)
@@ -263,8 +257,6 @@ def failure(trial: FrozenTrial) -> str | None:
 
 def acquired(lock: FileLock) -> bool:
     """Acquire a lock if it is free, and return whether it was."""
-    try:
+    with suppress(Timeout):
         lock.acquire(blocking=False)
-    except Timeout:
-        return False
-    return True
+    return lock.is_locked

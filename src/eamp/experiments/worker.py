@@ -19,15 +19,10 @@ POLL_INTERVAL = 2.0  # seconds between two looks at a queue in which no job wait
 def work(
     store: Store, run: Callable[[Claim], str], announce: Callable[[str], None] = lambda line: None
 ) -> int:
-    """Run waiting jobs until all jobs are settled; the job of a lost worker may come back.
+    """Run waiting jobs until all jobs are settled, and return how many were run here.
 
-    Args:
-        store: where the jobs are.
-        run: runs a job, finishes its claim, and returns a message about the result.
-        announce: called with the message.
-
-    Returns:
-        The number of jobs that were run here.
+    ``run`` runs a job, finishes its claim, and returns a message, which ``announce`` is called
+    with. The job of a lost worker may come back.
     """
     done = 0
     while True:

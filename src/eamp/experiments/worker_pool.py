@@ -25,16 +25,9 @@ def run_jobs(
 ) -> None:
     """Queue the jobs that are not in the store yet, and run workers until all are settled.
 
-    Called again after an interruption, it continues.
-
-    Args:
-        store: where jobs and results are kept.
-        jobs: the jobs.
-        workers: number of processes on this machine, which share its cores; others may join.
-        retry_failed: try once more the jobs that have failed for good.
-
-    Raises:
-        SweepError: if workers die one after the other.
+    Called again after an interruption, it continues. The ``workers`` share the cores of this
+    machine, and those of other machines may join. With ``retry_failed``, jobs that have failed for
+    good are tried once more. A SweepError is raised if workers die one after the other.
     """
     store.recover()  # jobs that were running when everything was killed come first
     store.enqueue(jobs, retry_failed)

@@ -26,14 +26,7 @@ class Cut:
 
 
 def cut(graph: Graph, part: Tensor) -> Cut:
-    """Return sizes, halos and cut edges for the part of every node, ``[n]``.
-
-    Example:
-        >>> import torch, eamp
-        >>> path = eamp.Graph(torch.tensor([[0, 1, 2], [1, 2, 3]]), symmetrize=True)
-        >>> cut(path, torch.tensor([0, 0, 1, 1])).halos
-        tensor([1, 1])
-    """
+    """Return sizes, halos and cut edges for the part of every node, ``[n]``."""
     parts, n, col = int(part.max()) + 1, graph.num_nodes, graph.csr.col.long()
     here = part.repeat_interleave(graph.csr.rowptr.diff().long())
     across = here != part[col]

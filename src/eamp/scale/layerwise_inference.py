@@ -9,6 +9,7 @@ here gets the edges into some nodes, then those into the next. The sum of a node
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -85,13 +86,7 @@ class Block(NamedTuple):
 
 
 class Blockwise:
-    """The method ``propagate`` or ``edge_updater`` of a PyG layer, called block by block.
-
-    Args:
-        layer: the layer.
-        name: the name of the method.
-        edges_per_block: the largest number of edges in a block of more than one node.
-    """
+    """The method ``propagate`` or ``edge_updater`` of a PyG layer, called block by block."""
 
     def __init__(self, layer: MessagePassing, name: str, edges_per_block: int) -> None:
         self.layer, self.function = layer, getattr(layer, name)
@@ -102,8 +97,9 @@ class Blockwise:
         names = layer._edge_user_args if self.per_edge else layer._user_args
         # PyG looks up arguments with these suffixes at the ends of every edge.
         self.of_nodes = {name[:-2] for name in names if name.endswith(("_i", "_j"))}
-        update = [] if self.per_edge else own_parameters(layer, "update")
-        aggregate = [] if self.per_edge else own_parameters(layer, "aggregate")
+        # Its own parameters: those that PyG does not give to every layer.
+        own = partial(layer.inspector.get_param_names, exclude=layer.special_args)
+        update, aggregate = ([], []) if self.per_edge else (own("update"), own("aggregate"))
         self.per_node = self.of_nodes | set(update)
         message = "edge_update" if self.per_edge else "message"
         reads = set(layer.inspector.get_param_names(message))
@@ -180,23 +176,15 @@ class Blockwise:
         return [found[1 - end] or 0 if n is None else n for end, n in enumerate(found)]
 
 
-def own_parameters(layer: MessagePassing, function: str) -> list[str]:
-    """Return the parameters of a layer's function that PyG does not give to every layer."""
-    return list(layer.inspector.get_param_names(function, exclude=layer.special_args))
-
-
 def has_rows(value: Any, count: int) -> bool:
     """Return whether ``value`` is a tensor with ``count`` rows."""
     return isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == count
 
 
 def blocks(receiver: Tensor, nodes: int, edges_per_block: int) -> Iterator[Block]:
-    """Yield consecutive nodes with at most ``edges_per_block`` edges into them, or one node.
-
-    The edges of a node stay in their order.
-    """
+    """Yield consecutive nodes with at most ``edges_per_block`` edges into them, or one node."""
     in_order = bool((receiver[1:] >= receiver[:-1]).all())
-    order = None if in_order else receiver.argsort(stable=True)
+    order = None if in_order else receiver.argsort(stable=True)  # a node's edges keep their order
     ends = receiver.bincount(minlength=nodes).cumsum(0)
     start = first = 0
     while start < nodes:
@@ -218,7 +206,5 @@ def put(out: Any, rows: Any, dim: int, total: int, at: Tensor | slice) -> Any:
         shape = list(rows.shape)
         shape[dim] = total
         out = rows.new_empty(shape)
-    index: list[Any] = [slice(None)] * out.dim()
-    index[dim] = at
-    out[tuple(index)] = rows
+    out.movedim(dim, 0)[at] = rows.movedim(dim, 0)
     return out

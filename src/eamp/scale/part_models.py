@@ -36,10 +36,6 @@ def check_model(model: Module) -> None:
     Every statistic over nodes must be one over the nodes of all parts. eamp's own layers take them
     from the graph. A module of your own is accepted if its class has ``runs_on_parts = True``: it
     must treat every node by itself, or see other nodes only through eamp's functions and layers.
-
-    Example:
-        >>> import eamp
-        >>> check_model(eamp.nn.GCN(8, 16, 3, num_layers=2))
     """
     if traits(model).auxiliary_loss is not None:
         raise not_on_parts(f"the auxiliary loss of {type(model).__name__}")

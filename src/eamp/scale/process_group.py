@@ -53,7 +53,10 @@ class ProcessGroup(SingleProcess):
         if self.leads:
             part = self.partition(graph, self.size)
         for tensor in (part, *model.state_dict().values()):
-            self._copy_from_leader(tensor)
+            sent = tensor.detach().to(self.device, copy=True)
+            with explained_failures():
+                dist.broadcast(sent, 0)
+            tensor.copy_(sent)
         own = take_part(graph, part, self.rank, self.size, x)
         nodes = own.rows.nodes
         names = ("y", "train_mask", "val_mask", "test_mask")
@@ -99,13 +102,6 @@ class ProcessGroup(SingleProcess):
             copy.write_bytes(contents[0])
             yield copy
 
-    def _copy_from_leader(self, values: Tensor) -> None:
-        """Overwrite ``values`` with those of process 0."""
-        sent = values.detach().to(self.device, copy=True)
-        with explained_failures():
-            dist.broadcast(sent, 0)
-        values.copy_(sent)
-
 
 @contextmanager
 def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[SingleProcess]:
@@ -114,11 +110,6 @@ def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[Si
     Args:
         partition: a name in :data:`PARTITIONS`.
         timeout: seconds after which a process that waits for another gives up.
-
-    Example:
-        >>> with under_torchrun(None) as process:
-        ...     type(process).__name__
-        'SingleProcess'
     """
     if partition is not None and partition not in PARTITIONS:
         raise ValueError(f"no partition named {partition!r}; there are {', '.join(PARTITIONS)}.")

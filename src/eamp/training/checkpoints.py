@@ -65,12 +65,8 @@ def load_checkpoint(
     """Load a run into ``model``, ``optimizer``, ``best`` and torch's generator.
 
     ``same_run`` decides whether the ``about`` in the file and that of ``identity`` mean the same.
-
-    Returns:
-        The history of the run.
-
-    Raises:
-        CheckpointError: if the file is no checkpoint, or one of a run with another identity.
+    Returns the history of the run; raises a CheckpointError for a file that is no checkpoint, or
+    one of a run with another identity.
     """
     try:
         with safe_open(path, "pt") as file:

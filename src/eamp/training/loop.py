@@ -1,6 +1,5 @@
 """The training of a node classifier: one loop, readable from top to bottom."""
 
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from tqdm import tqdm
 from eamp.diagnostics import probe
 from eamp.graph import Graph
 from eamp.graph.ordering import nearer
+from eamp.nn.conv.from_pyg import with_weights
 from eamp.nn.models.traits import traits
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.wrapping import message_passing_layers
@@ -198,10 +198,7 @@ def call_on(model: Module, x: Tensor, graph: Graph) -> Callable[[], Tensor]:
     """
     if not any(isinstance(layer, MessagePassing) for _, layer in message_passing_layers(model)):
         return partial(model, x, graph)
-    takes_weights = "edge_weight" in inspect.signature(model.forward).parameters
-    if graph.edge_weight is None or not takes_weights:
-        return partial(model, x, graph.edge_index)
-    return partial(model, x, graph.edge_index, edge_weight=graph.edge_weight)
+    return partial(model, x, graph.edge_index, **with_weights(model, graph, {}))
 
 
 @torch.no_grad()

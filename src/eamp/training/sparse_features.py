@@ -15,13 +15,6 @@ def sparse_features(x: Tensor) -> Tensor:
 
     Features off the CPU stay as they are. Models of :mod:`eamp.nn` with ``takes_sparse_features``
     accept both. Dropout of a sparse tensor drops stored values only.
-
-    Example:
-        >>> import torch
-        >>> sparse_features(torch.eye(64)).layout
-        torch.sparse_csr
-        >>> sparse_features(torch.ones(64, 64)).layout
-        torch.strided
     """
     if x.layout != torch.strided or x.device.type != "cpu" or x.requires_grad or x.dim() != 2:
         return x

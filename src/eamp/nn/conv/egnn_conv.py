@@ -21,13 +21,6 @@ class EGNNConv(MessagePassingLayer):
         initial_residual: :math:`\beta`, the part of ``c_min`` for the initial features.
         scale: The weight matrix starts as ``scale`` times the identity, and :meth:`distance` is
             measured from there.
-
-    Example:
-        >>> import torch
-        >>> x = torch.tensor([[0.0], [1.0]])
-        >>> EGNNConv(1, c_min=0.2, initial_residual=0.1)(x, torch.tensor([[0, 1], [1, 0]]), x)
-        tensor([[0.4000],
-                [0.6000]], grad_fn=<MmBackward0>)
     """
 
     def __init__(
@@ -67,11 +60,6 @@ class SReLU(Module):
     Args:
         channels: Size of each input and output sample.
         shift: Initial value of b.
-
-    Example:
-        >>> import torch
-        >>> SReLU(2, shift=-1.0)(torch.tensor([[-3.0, 2.0]]))
-        tensor([[-1.,  2.]], grad_fn=<MaximumBackward0>)
     """
 
     def __init__(self, channels: int, shift: float) -> None:

@@ -29,13 +29,6 @@ class FromPyG(MessagePassingLayer):
 
     Args:
         conv: A layer that is called as ``conv(x, edge_index, ...)``.
-
-    Example:
-        >>> import torch, eamp
-        >>> from torch_geometric.nn import GATConv
-        >>> g = eamp.Graph(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
-        >>> FromPyG(GATConv(4, 2))(torch.randn(3, 4), g).shape
-        torch.Size([3, 2])
     """
 
     def __init__(self, conv: Module) -> None:

@@ -51,13 +51,6 @@ def gcn_propagate(
         mixed_in: :math:`\mathbf{Y}` of shape ``[n, F]``, or ``None`` for :math:`\alpha = 0`.
         share: :math:`\alpha`.
         bias: :math:`b` of shape ``[F]``, or ``None`` for 0.
-
-    Example:
-        >>> import torch
-        >>> x, edge_index = torch.tensor([[1.0], [5.0]]), torch.tensor([[0, 1], [1, 0]])
-        >>> gcn_propagate(x, edge_index).round(decimals=3)
-        tensor([[3.],
-                [3.]])
     """
     graph = graph_for(x, edge_index)
     scale = propagation_scale(graph, accumulate_dtype(x))

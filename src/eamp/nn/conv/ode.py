@@ -31,13 +31,6 @@ class EntropyForce:
         detach: Treat the term as a constant in the backward pass.
         normalize: Use the entropy of the normalised distribution.
         variant: ``"exact"``, or ``"paper"`` for the published gradient.
-
-    Example:
-        >>> import torch
-        >>> force = EntropyForce(weight=2.0, temperature=1.0)
-        >>> force(torch.tensor([[0.0], [1.0]]), torch.tensor([[0, 1], [1, 0]]))
-        tensor([[-1.2131],
-                [ 1.2131]])
     """
 
     weight: float = 1.0

@@ -25,12 +25,6 @@ class PairNorm(Module):
         scale: :math:`s`, the root mean square distance of the nodes from their mean after the norm.
         scale_individually: Divide every node by its own norm instead of the root mean square norm
             of all nodes.
-
-    Example:
-        >>> import torch
-        >>> PairNorm(scale=3.0)(torch.tensor([[0.0], [1.0]]), torch.tensor([[0, 1], [1, 0]]))
-        tensor([[-2.9999],
-                [ 2.9999]])
     """
 
     def __init__(self, scale: float = 1.0, scale_individually: bool = False) -> None:

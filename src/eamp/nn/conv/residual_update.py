@@ -17,11 +17,6 @@ class ResidualUpdate(MessagePassingLayer):
     Args:
         channels: Size of each input and output sample.
         dropout: Probability of dropping a feature before :math:`\phi`, but not in the residual.
-
-    Example:
-        >>> import torch
-        >>> ResidualUpdate(4)(torch.randn(3, 4), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
-        torch.Size([3, 4])
     """
 
     def __init__(self, channels: int, dropout: float = 0.0) -> None:

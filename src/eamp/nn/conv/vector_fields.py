@@ -41,12 +41,6 @@ class RandomWalkDiffusion(VectorField):
 
     It is :class:`AttentionDiffusion` with equal scores. The mean of the nodes, weighted by
     :math:`k_i + 1`, is constant, and :math:`\sum_{ij} a_{ij} \lVert x_i - x_j \rVert^2` decreases.
-
-    Example:
-        >>> import torch
-        >>> RandomWalkDiffusion()(torch.tensor([[0.0], [1.0]]), torch.tensor([[0, 1], [1, 0]]))
-        tensor([[ 0.5000],
-                [-0.5000]])
     """
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
@@ -62,12 +56,6 @@ class GCNDiffusion(VectorField):
     .. math::
         \dot{x}_i = \sum_j \hat{a}_{ij} (x_j - x_i), \qquad
         \hat{a}_{ij} = \frac{a_{ij}}{\sqrt{(k_i + 1)(k_j + 1)}}
-
-    Example:
-        >>> import torch
-        >>> GCNDiffusion()(torch.tensor([[0.0], [1.0]]), torch.tensor([[0, 1], [1, 0]]))
-        tensor([[ 0.5000],
-                [-0.5000]])
     """
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
@@ -95,13 +83,6 @@ class AttentionDiffusion(VectorField):
         head_channels: Size :math:`d` of each head's queries and keys.
         every_evaluation: Compute the attention from the present state at every evaluation, instead
             of once at time 0, which makes the equation linear.
-
-    Example:
-        >>> import torch
-        >>> field, x = AttentionDiffusion(4), torch.randn(3, 4)
-        >>> edge_index = torch.tensor([[0, 1], [1, 0]])
-        >>> field(x, edge_index, *field.at_start(x, edge_index))[2]     # node 2 has no neighbours
-        tensor([0., 0., 0., 0.], grad_fn=<SelectBackward0>)
     """
 
     def __init__(
@@ -155,13 +136,6 @@ class AllenCahn(VectorField):
         repulsion: :math:`\beta`.
         coupling: Initial value of :math:`\alpha` in every channel, in (0, 1).
         well: Initial value of :math:`\delta` in every channel, in (0, 1).
-
-    Example:
-        >>> import torch
-        >>> field = AllenCahn(1, GCNDiffusion(), repulsion=0.0)
-        >>> field(torch.ones(2, 1), torch.tensor([[0, 1], [1, 0]]))     # at the bottom of a well
-        tensor([[0.],
-                [0.]], grad_fn=<AddBackward0>)
     """
 
     def __init__(

@@ -1,10 +1,8 @@
 """Allen–Cahn message passing."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from eamp.nn.conv.ode import EntropyForce, ODEBlock
 from eamp.nn.conv.vector_fields import AllenCahn, AttentionDiffusion, GCNDiffusion
-from eamp.nn.entropic import Entropy
 from eamp.nn.models.graph_ode import GraphODE
 
 
@@ -22,7 +20,7 @@ class ACMP(GraphODE):
     other otherwise; the wells at :math:`\pm 1` keep the features bounded. :math:`\alpha` and
     :math:`\delta` are learned, one per channel, and kept in (0, 1) by a sigmoid, as in the authors'
     code. That code sums :math:`(a_{ij} - \beta) x_j` and subtracts :math:`x_i`; here the sum is the
-    published one, of differences. See :class:`GraphODE` for the other arguments.
+    published one, of differences.
 
     Args:
         attraction: ``"gat"`` learns :math:`a_{ij}`, see :class:`AttentionDiffusion`; ``"gcn"`` uses
@@ -33,6 +31,11 @@ class ACMP(GraphODE):
             more steps or an adaptive solver.
         coupling: Initial value of :math:`\alpha`, in (0, 1).
         well: Initial value of :math:`\delta`, in (0, 1).
+        heads: Number of attention heads.
+        head_channels: Size of each head's queries and keys.
+        steps_per_layer: Steps per unit of time of a fixed-step solver.
+        **options: Further arguments of :class:`GraphODE`: ``dropout``, ``entropy``, ``method``,
+            ``rtol``, ``atol``, ``adjoint`` and ``checkpoint``.
 
     Example:
         >>> model = ACMP(16, 32, 7, num_layers=4, attraction="gcn", repulsion=0.1)
@@ -45,8 +48,6 @@ class ACMP(GraphODE):
         out_channels: int,
         num_layers: int,
         *,
-        dropout: float = 0.0,
-        entropy: Entropy = None,
         attraction: Literal["gat", "gcn"] = "gat",
         every_evaluation: bool = False,
         repulsion: float = 0.05,
@@ -54,21 +55,13 @@ class ACMP(GraphODE):
         well: float = 0.5,
         heads: int = 4,
         head_channels: int = 16,
-        method: str = "euler",
         steps_per_layer: int = 10,
-        rtol: float = 1e-4,
-        atol: float = 1e-5,
-        adjoint: bool = False,
-        checkpoint: bool = False,
+        **options: Any,
     ) -> None:
         if attraction not in ("gat", "gcn"):
             raise ValueError(f"attraction must be 'gat' or 'gcn', but is {attraction!r}.")
-        force = EntropyForce.of(entropy)
-        flow = ODEBlock(
-            method, steps=steps_per_layer, rtol=rtol, atol=atol, adjoint=adjoint, force=force
-        )
         sizes = (in_channels, hidden_channels, out_channels, num_layers)
-        super().__init__(*sizes, flow, dropout, checkpoint)
+        super().__init__(*sizes, steps_per_layer=steps_per_layer, **options)
         attract = (
             GCNDiffusion()
             if attraction == "gcn"

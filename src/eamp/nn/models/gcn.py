@@ -11,7 +11,6 @@ from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
-from eamp.nn.step.options import Placement
 
 
 class GCN(NodeClassifier):
@@ -54,18 +53,14 @@ class GCN(NodeClassifier):
         super().__init__(num_layers, dropout, checkpoint)
         if form not in ("authors", "paper"):
             raise ValueError(f"form must be 'authors' or 'paper', but is {form!r}.")
-        self.encoder: Linear | None = None
-        widths = [in_channels] + [hidden_channels] * num_layers
-        if form == "paper":
-            self.encoder = Linear(in_channels, hidden_channels)
-            widths[0] = hidden_channels
-            layers: list[Module] = [
-                ResidualUpdate(hidden_channels, dropout) for _ in range(num_layers)
-            ]
-        else:
-            layers = [GCNConv(width, next_width) for width, next_width in pairwise(widths)]
-        placement: Placement = "input" if form == "paper" else "output"
-        self.convs = entropic_layers(layers, entropy, placement)
+        paper = form == "paper"
+        self.encoder = Linear(in_channels, hidden_channels) if paper else None
+        widths = [hidden_channels if paper else in_channels] + [hidden_channels] * num_layers
+        layers = (
+            ResidualUpdate(hidden_channels, dropout) if paper else GCNConv(*pair)
+            for pair in pairwise(widths)
+        )
+        self.convs = entropic_layers(layers, entropy, "input" if paper else "output")
         self.output = GCNConv(widths[-1], out_channels)
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:

@@ -1,10 +1,8 @@
 """Graph neural diffusion and, with ``entropy=``, its entropy-aware form."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from eamp.nn.conv.ode import EntropyForce, ODEBlock
 from eamp.nn.conv.vector_fields import AttentionDiffusion, RandomWalkDiffusion
-from eamp.nn.entropic import Entropy
 from eamp.nn.models.graph_ode import GraphODE
 
 
@@ -18,13 +16,16 @@ class GRAND(GraphODE):
     .. math::
         \dot{\mathbf{X}} = (\mathbf{A}(\mathbf{X}) - I)\, \mathbf{X} + \lambda \nabla S(\mathbf{X})
 
-    Euler's method with one step per layer is :math:`\mathbf{X} \leftarrow \mathbf{A X}`. See
-    :class:`GraphODE` for the other arguments.
+    Euler's method with one step per layer is :math:`\mathbf{X} \leftarrow \mathbf{A X}`.
 
     Args:
         attention: ``"linear"`` computes :math:`\mathbf{A}` from the features at time 0,
             ``"nonlinear"`` at every evaluation; ``"constant"`` is :math:`\tilde{D}^{-1}(A + I)`,
             without parameters.
+        heads: Number of attention heads.
+        head_channels: Size of each head's queries and keys.
+        **options: Further arguments of :class:`GraphODE`: ``dropout``, ``entropy``, ``method``,
+            ``steps_per_layer``, ``rtol``, ``atol``, ``adjoint`` and ``checkpoint``.
 
     Example:
         >>> model = GRAND(16, 32, 7, num_layers=4, entropy=dict(weight=1.0, temperature=1.0))
@@ -37,28 +38,16 @@ class GRAND(GraphODE):
         out_channels: int,
         num_layers: int,
         *,
-        dropout: float = 0.0,
-        entropy: Entropy = None,
         attention: Literal["linear", "nonlinear", "constant"] = "linear",
         heads: int = 4,
         head_channels: int = 16,
-        method: str = "euler",
-        steps_per_layer: int = 1,
-        rtol: float = 1e-4,
-        atol: float = 1e-5,
-        adjoint: bool = False,
-        checkpoint: bool = False,
+        **options: Any,
     ) -> None:
         if attention not in ("linear", "nonlinear", "constant"):
             raise ValueError(
                 f"attention must be 'linear', 'nonlinear' or 'constant', but is {attention!r}."
             )
-        force = EntropyForce.of(entropy)
-        flow = ODEBlock(
-            method, steps=steps_per_layer, rtol=rtol, atol=atol, adjoint=adjoint, force=force
-        )
-        sizes = (in_channels, hidden_channels, out_channels, num_layers)
-        super().__init__(*sizes, flow, dropout, checkpoint)
+        super().__init__(in_channels, hidden_channels, out_channels, num_layers, **options)
         fresh = attention == "nonlinear"
         self.field = (
             RandomWalkDiffusion()

@@ -1,11 +1,14 @@
 """The base class of the models whose hidden layers solve a differential equation."""
 
+from typing import Any
+
 from torch import Tensor
 
 from eamp.graph import Adjacency, as_graph
 from eamp.nn.conv.gcn_conv import glorot_linear
-from eamp.nn.conv.ode import ODEBlock
+from eamp.nn.conv.ode import EntropyForce, ODEBlock
 from eamp.nn.conv.vector_fields import VectorField
+from eamp.nn.entropic import Entropy
 from eamp.nn.models.node_classifier import NodeClassifier
 
 
@@ -27,13 +30,9 @@ class GraphODE(NodeClassifier):
             ``temperature``, ``detach``, ``normalize``, ``variant``. The entropy term is
             :math:`\lambda \nabla S`; multiply the weight of an :class:`eamp.EntropyAware`, whose
             step is :math:`\lambda T \nabla S`, by its temperature to compare the two.
-        heads: Number of attention heads.
-        head_channels: Size of each head's queries and keys.
-        method: Solver; see :class:`eamp.nn.conv.ode.ODEBlock`.
         steps_per_layer: Steps per unit of time of a fixed-step solver.
-        rtol: Relative tolerance of an adaptive solver.
-        atol: Absolute tolerance of an adaptive solver.
-        adjoint: Backpropagate through the adjoint equation.
+        **solver: ``method``, ``rtol``, ``atol`` and ``adjoint``; see
+            :class:`eamp.nn.conv.ode.ODEBlock`.
     """
 
     field: VectorField
@@ -44,14 +43,17 @@ class GraphODE(NodeClassifier):
         hidden_channels: int,
         out_channels: int,
         num_layers: int,
-        flow: ODEBlock,
-        dropout: float,
-        checkpoint: bool,
+        *,
+        dropout: float = 0.0,
+        entropy: Entropy = None,
+        steps_per_layer: int = 1,
+        checkpoint: bool = False,
+        **solver: Any,
     ) -> None:
         super().__init__(num_layers, dropout, checkpoint)
         self.encoder = glorot_linear(in_channels, hidden_channels)
         self.decoder = glorot_linear(hidden_channels, out_channels)
-        self.flow = flow
+        self.flow = ODEBlock(steps=steps_per_layer, force=EntropyForce.of(entropy), **solver)
 
     def reset_parameters(self) -> None:
         """Reset the encoder, the vector field and the decoder."""

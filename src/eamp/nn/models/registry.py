@@ -39,15 +39,7 @@ def with_entropy(
     entropy: Entropy = None,
     **options: Any,
 ) -> Module:
-    """Build ``model`` with an entropy step: the ``default`` if ``entropy`` is ``None``.
-
-    Example:
-        >>> with_entropy(GCN, 16, 64, 7, num_layers=2).convs[0]
-        EntropyAware(
-          weight=1.0, temperature=10.0
-          (conv): GCNConv(16, 64)
-        )
-    """
+    """Build ``model`` with an entropy step: the ``default`` if ``entropy`` is ``None``."""
     return model(*sizes, entropy=(default or {}) if entropy is None else entropy, **options)
 
 
@@ -66,14 +58,6 @@ def from_pyg(
     """Build a model of PyG, such as ``GAT``, with ``num_layers`` hidden layers and an output layer.
 
     It also takes an :class:`eamp.Graph`. PyG runs its layers itself, so ``checkpoint`` is refused.
-
-    Example:
-        >>> from torch_geometric.nn import GraphSAGE
-        >>> from_pyg(GraphSAGE, 16, 64, 7, num_layers=1).convs
-        ModuleList(
-          (0): SAGEConv(16, 64, aggr=mean)
-          (1): SAGEConv(64, 7, aggr=mean)
-        )
     """
     if checkpoint:
         raise ValueError(

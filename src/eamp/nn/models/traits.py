@@ -31,16 +31,7 @@ class ModelTraits(Protocol):
 
 
 def traits(model: object) -> ModelTraits:
-    """Return the traits of ``model``, a module of any class, with defaults for missing ones.
-
-    Example:
-        >>> from torch.nn import Linear
-        >>> from eamp.nn import G2
-        >>> traits(G2(16, 64, 7, num_layers=8)).probed_layers
-        'conv'
-        >>> traits(Linear(16, 7)).takes_sparse_features
-        False
-    """
+    """Return the traits of ``model``, a module of any class, with defaults for missing ones."""
     names = ModelTraits.__annotations__
     read = {name: getattr(model, name, getattr(ModelTraits, name)) for name in names}
     return cast(ModelTraits, SimpleNamespace(**read))
