@@ -3,15 +3,8 @@
 import altair as alt
 import pandas as pd
 
-from eamp.paper.comparison import (
-    PAPER_READING,
-    TEST_READING,
-    in_order,
-    is_variant,
-    mean_text,
-    summarised,
-    title,
-)
+from eamp.paper.comparison import mean_text, summarised
+from eamp.paper.naming import PAPER_READING, TEST_READING, in_order, is_variant, title
 from eamp.report.axes import depth_axis, linear_axis
 from eamp.report.colours import Look, family, looks
 from eamp.report.encodings import model_chart, shape, tooltips

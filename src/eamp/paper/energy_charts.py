@@ -3,8 +3,8 @@
 import altair as alt
 import pandas as pd
 
-from eamp.paper.comparison import data_order, in_order, title, without_variants
 from eamp.paper.energy_statistics import deepest
+from eamp.paper.naming import data_order, in_order, title, without_variants
 from eamp.paper.published import ENTROPIC_SETTINGS, MODELS, lowest_energies
 from eamp.report.axes import LogAxis, depth_axis, finite, linear_axis, log_scale
 from eamp.report.colours import SHADES, Look, family, looks

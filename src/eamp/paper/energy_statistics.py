@@ -18,9 +18,8 @@ def deepest(layer_energies: pd.DataFrame) -> pd.DataFrame:
 def u_curves(layer_energies: pd.DataFrame) -> pd.DataFrame:
     """Summarise the energy by layer of each dataset, model and depth.
 
-    Returns:
-        The columns ``data``, ``name`` and ``depth``; ``first`` and ``last``, the energies of these
-        layers; ``middle``, the median of the middle third; ``lowest`` and its ``lowest_layer``.
+    The columns ``first``, ``last`` and ``lowest`` hold energies of single layers, ``lowest_layer``
+    the number of the last of them, and ``middle`` the median of the middle third.
     """
     rows = []
     for keys, part in layer_energies.groupby(["data", "name", "depth"], sort=False):
@@ -40,22 +39,17 @@ def u_curves(layer_energies: pd.DataFrame) -> pd.DataFrame:
 
 
 def energy_kept(depth_energies: pd.DataFrame) -> pd.DataFrame:
-    """Return for every untrained network whether its energy lasts to its greatest ``depth``.
+    """Return for every untrained network whether its energy is ``kept`` to its greatest ``depth``.
 
-    Returns:
-        The columns ``network``, ``depth``, ``first`` and ``last``, the energies of the shallowest
-        and the deepest version, and ``kept``.
+    ``first`` and ``last`` are the energies of its shallowest and its deepest version.
     """
     means = depth_energies.groupby(["network", "depth"], sort=False)["energy"].mean().reset_index()
     rows = []
     for network, part in means.groupby("network", sort=False):
         by_depth = part.set_index("depth")["energy"].sort_index()
         depth, first, last = int(by_depth.index[-1]), by_depth.iloc[0], by_depth.iloc[-1]
-        kept = bool(last >= KEPT * first and last > 0)
-        rows.append(
-            {"network": network, "depth": depth, "first": first, "last": last, "kept": kept}
-        )
-    return pd.DataFrame(rows)
+        rows.append((network, depth, first, last, bool(last >= KEPT * first and last > 0)))
+    return pd.DataFrame(rows, columns=["network", "depth", "first", "last", "kept"])
 
 
 def figure_2_threshold(thresholds: pd.DataFrame) -> pd.Series | None:

@@ -4,17 +4,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from eamp.paper.comparison import (
-    PAPER_READING,
-    TEST_READING,
-    TOLERANCE,
-    mean_text,
-    summarised,
-    title,
-    without_variants,
-)
+from eamp.paper.comparison import TOLERANCE, mean_text, summarised
 from eamp.paper.energy_statistics import deepest, energy_kept, figure_2_threshold, u_curves
 from eamp.paper.frames import Frames
+from eamp.paper.naming import PAPER_READING, TEST_READING, title, without_variants
 from eamp.paper.published import BASIC, ENTROPIC, ENTROPIC_SETTINGS, lowest_energies
 from eamp.report.number_format import format_accuracy, format_change, format_count, format_energy
 

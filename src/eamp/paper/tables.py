@@ -5,19 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from eamp.paper.comparison import (
-    PAPER_READING,
-    READINGS,
-    TEST_READING,
-    TOLERANCE,
-    mean_text,
-    paired,
-    sorted_by,
-    summarised,
-    title,
-)
+from eamp.paper.comparison import TOLERANCE, mean_text, paired, summarised
 from eamp.paper.energy_statistics import deepest, u_curves
 from eamp.paper.frames import Frames
+from eamp.paper.naming import PAPER_READING, READINGS, TEST_READING, sorted_by, title
 from eamp.report.number_format import format_accuracy, format_change, format_count, format_energy
 from eamp.report.table import MARK, Table
 

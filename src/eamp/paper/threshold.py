@@ -46,12 +46,7 @@ def threshold_graphs() -> dict[str, eamp.Graph]:
 
 
 def threshold(name: str, graph: eamp.Graph, width: int) -> pd.DataFrame:
-    """Return the threshold on one graph at one width.
-
-    Returns:
-        One row with the columns ``graph``, ``degree``, ``width``, ``predicted``, see
-        :func:`eamp.nn.collapse_threshold`, and ``measured``.
-    """
+    """Return one row of ``thresholds``: on one graph at one width."""
     row = {
         "graph": name,
         "degree": float(graph.degree.mean()),
