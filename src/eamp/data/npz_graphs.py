@@ -18,13 +18,11 @@ SAVE = "numpy.savez(path, edge_index=..., x=..., y=...)"
 
 
 def from_npz(path: StrPath) -> Data:
-    """Return the graph in an ``.npz`` file.
+    """Return the graph in an ``.npz`` file that ``numpy.savez`` wrote, without pickled objects.
 
-    Args:
-        path: a file that ``numpy.savez`` wrote, with ``edge_index`` ``[2, m]``, ``x``
-            ``[n, features]`` and ``y`` ``[n]`` (classes from 0, and -1 for nodes without a label).
-            It can also hold ``edge_weight`` ``[m]``, and ``train_mask``, ``val_mask`` and
-            ``test_mask``, ``[n]`` or for several splits ``[n, splits]``, but no pickled objects.
+    It holds ``edge_index`` ``[2, m]``, ``x`` ``[n, features]`` and ``y`` ``[n]`` (classes from 0,
+    and -1 for nodes without a label); it may hold ``edge_weight`` ``[m]``, and ``train_mask``,
+    ``val_mask`` and ``test_mask``, each ``[n]`` or for several splits ``[n, splits]``.
     """
     arrays = read_arrays(Path(path).expanduser())
     try:
