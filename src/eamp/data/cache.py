@@ -64,10 +64,7 @@ def read(name: str) -> tuple[PlanetoidArrays, str] | None:
 
 
 def write(name: str, arrays: PlanetoidArrays, source: str) -> None:
-    """Write a dataset to the cache in one atomic step, or warn if the folder is not writable.
-
-    Other processes see the old file or the complete new one.
-    """
+    """Write a dataset to the cache in one atomic step, or warn if the folder is not writable."""
     path = cache_path(name)
     # In the same folder as the cache file, so that the last step is a rename.
     temporary = path.with_name(f".{name}-{uuid.uuid4().hex}.part")

@@ -93,10 +93,9 @@ def parse_split(text: str) -> PerClass | Fractions:
 
 
 def apply_split(data: Data, split: Split, seed: int) -> None:
-    """Set one-dimensional, checked masks on ``data``, and ``data.split``, their description.
+    """Set one-dimensional, checked masks, and their description ``split``; see :func:`load`.
 
-    The graph has labels, and all three masks (``[n]``, or ``[n, k]`` for k splits) or none. For
-    ``split`` and ``seed`` see :func:`eamp.data.load`.
+    The graph has labels, and all three masks (``[n]``, or ``[n, k]`` for k splits) or none.
     """
     has_masks = all(mask in data for mask in MASKS)
     if isinstance(split, str) and split != "public":

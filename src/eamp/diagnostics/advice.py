@@ -64,6 +64,8 @@ def advise(
     """Return advice for all findings, the most important first."""
     advice: list[str] = []
     layers = [module for module in model.modules() if isinstance(module, EntropyAware)]
+    highest = max(fixed_weights(layers), default=0.0)
+    gain = step_gain(highest, mean_degree, table["width"].min())
     smoothing = any(finding.kind == "smoothing" for finding in found)
     for finding in found:
         shrinking_alone = finding.kind == "shrinking" and not smoothing
@@ -74,8 +76,6 @@ def advise(
                 "This is not oversmoothing, and fewer layers are not the only cure: relative to "
                 "their size nodes differ as before."
             )
-        highest = max(fixed_weights(layers), default=0.0)
-        gain = step_gain(highest, mean_degree, table["width"].min())
         if finding.kind == "exploding" and gain > STABLE_GAIN:
             advice.append(
                 f"The entropy step has a gain 2λ·sqrt(k/F) of {format_number(gain)} and can "

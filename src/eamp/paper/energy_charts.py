@@ -24,10 +24,9 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down")
 
 def over_seeds(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return mean, lowest and highest energy over the seeds, as numbers and as text."""
-    spread = {"energy": "mean", "low": "min", "high": "max"}
-    columns = {name: ("energy", function) for name, function in spread.items()}
+    spread = {"energy": ("energy", "mean"), "low": ("energy", "min"), "high": ("energy", "max")}
     groups = finite(frame).groupby(keys, as_index=False, sort=False)
-    means = groups.agg(**columns, seeds=("seed", "nunique"))
+    means = groups.agg(**spread, seeds=("seed", "nunique"))
     means["value"] = means["energy"].map(format_energy)
     ends = zip(means["low"], means["high"], strict=True)
     means["range"] = [f"{format_energy(low)} to {format_energy(high)}" for low, high in ends]

@@ -25,17 +25,11 @@ def u_curves(layer_energies: pd.DataFrame) -> pd.DataFrame:
     for keys, part in layer_energies.groupby(["data", "name", "depth"], sort=False):
         curve = part.groupby("layer")["energy"].mean().sort_index()
         third = len(curve) // 3
-        rows.append(
-            {
-                **dict(zip(("data", "name", "depth"), keys, strict=True)),
-                "first": curve.iloc[0],
-                "last": curve.iloc[-1],
-                "middle": curve.iloc[third : len(curve) - third].median(),
-                "lowest": curve.min(),
-                "lowest_layer": curve.idxmin() if curve.notna().any() else NOTHING,
-            }
-        )
-    return pd.DataFrame(rows)
+        middle = curve.iloc[third : len(curve) - third].median()
+        lowest_layer = curve.idxmin() if curve.notna().any() else NOTHING
+        rows.append((*keys, curve.iloc[0], curve.iloc[-1], middle, curve.min(), lowest_layer))
+    columns = ["first", "last", "middle", "lowest", "lowest_layer"]
+    return pd.DataFrame(rows, columns=["data", "name", "depth", *columns])
 
 
 def energy_kept(depth_energies: pd.DataFrame) -> pd.DataFrame:
