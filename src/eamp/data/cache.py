@@ -49,6 +49,7 @@ def read(name: str) -> tuple[PlanetoidArrays, str] | None:
         RefusedError: if the file is damaged or its arrays have the wrong digest.
     """
     path = cache_path(name)
+    origin = f"the cache file {path}"
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             arrays = PlanetoidArrays(*(stored[field] for field in PlanetoidArrays._fields))
@@ -56,10 +57,8 @@ def read(name: str) -> tuple[PlanetoidArrays, str] | None:
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged zip or array header can raise nearly anything
-        raise RefusedError(
-            f"the cache file {path} is refused: it cannot be read ({error})."
-        ) from error
-    verify_arrays(name, arrays._asdict(), f"the cache file {path}")
+        raise RefusedError(f"{origin} is refused: it cannot be read ({error}).") from error
+    verify_arrays(name, arrays._asdict(), origin)
     return arrays, source
 
 

@@ -85,10 +85,8 @@ def published(part: pd.DataFrame, legend: dict[str, Look]) -> list[alt.Chart]:
         return []
     x, y = depth_axis(part["depth"]), accuracy_axis("published")
     base = model_chart(known, legend, dashes=False, x=x, y=y)
-    tooltip = [
-        *tooltips({"name:N": "model", "depth:Q": "layers"}),
-        *tooltips({"published:Q": "the paper's Table 1"}, format=".2f"),
-    ]
+    tooltip = tooltips({"name:N": "model", "depth:Q": "layers"})
+    tooltip += tooltips({"published:Q": "the paper's Table 1"}, format=".2f")
     points = base.mark_point(fill=ink("paper"), filled=False, size=58, strokeWidth=1.5)
     points = points.encode(shape=shape(legend), tooltip=tooltip)
     return [base.mark_line(strokeWidth=1.3, strokeDash=[4, 3]), points]

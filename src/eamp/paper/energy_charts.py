@@ -158,10 +158,8 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
         return alt.Y(f"{field}:Q", title="λ", scale=scale, axis=axis)
 
     base = model_chart(found.rename(columns={"graph": "name"}), legend, dashes=False, x=x)
-    tooltip = [
-        *tooltips({"name:N": "graph", "width:Q": "width"}),
-        *tooltips({f"{c}:Q": f"λ, {c}" for c in ("measured", "predicted")}, format=".2f"),
-    ]
+    tooltip = tooltips({"name:N": "graph", "width:Q": "width"})
+    tooltip += tooltips({"measured:Q": "λ, measured", "predicted:Q": "λ, predicted"}, format=".2f")
     chosen = [
         {"weight": weight, "words": f"λ = {weight:g}: the paper's choice for {title(data)}"}
         for data, (weight, _) in ENTROPIC_SETTINGS.items()

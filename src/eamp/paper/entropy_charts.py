@@ -181,10 +181,8 @@ def figure_1b() -> Figure:
     values = [0, *TEMPERATURES, 16, 22]
     x = linear_axis(alt.X, "energy", "energy of the node, E", (0, 24), values=values, format="d")
     y = linear_axis(alt.Y, "entropy", "−p ln p", (0, 0.4), tickCount=4, format=".1f")
-    tooltip = [
-        *tooltips({"name:N": "temperature"}),
-        *tooltips({"energy:Q": "E", "entropy:Q": "−p ln p"}, format=".3g"),
-    ]
+    tooltip = tooltips({"name:N": "temperature"})
+    tooltip += tooltips({"energy:Q": "E", "entropy:Q": "−p ln p"}, format=".3g")
     lines = model_chart(curves, legend, dashes=False, x=x, y=y)
     tops = model_chart(peaks, legend, dashes=False, x=x, y=y)
     chart = alt.layer(

@@ -41,9 +41,8 @@ def agreement(summary: pd.DataFrame) -> Iterator[Finding]:
         return
     known = summary[summary["difference"].notna()]
     if known.empty:
-        yield Finding(
-            "The paper has no numbers for this dataset, so there is no comparison with it."
-        )
+        missing = "The paper has no numbers for this dataset, so there is no comparison with it."
+        yield Finding(missing)
         return
     near, total = int((~known["far"].astype(bool)).sum()), len(known)
     limit = format_accuracy(TOLERANCE, 2)
