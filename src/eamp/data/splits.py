@@ -1,8 +1,9 @@
 """Training, validation and test nodes: the masks a graph comes with, or masks drawn from a seed."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,23 +53,20 @@ class Fractions:
 
     def draw(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Return the node ids of the three parts, all with a label (``y >= 0``)."""
+        sums = list(accumulate((self.train, self.val, self.test)))
         # The sum of fractions can exceed 1 by a rounding error, hence the tolerance of 1e-9.
-        total = self.train + self.val + self.test
-        if min(self.train, self.val, self.test) <= 0 or total > 1 + 1e-9:
+        if min(self.train, self.val, self.test) <= 0 or sums[-1] > 1 + 1e-9:
             raise DataError(
                 f"{self} is not a split: each fraction must be above 0 and they must add up to 1 "
                 "at most, as in 'random:0.6/0.2/0.2'."
             )
         order = rng.permutation(np.flatnonzero(y >= 0))
-        parts: tuple[list[Array], list[Array], list[Array]] = ([], [], [])
+        parts = []
         for c in np.unique(y[order]):
             members = order[y[order] == c]
-            first = max(1, round(self.train * len(members)))
-            second = max(first, round((self.train + self.val) * len(members)))
-            third = max(second, round(total * len(members)))
-            for part, ids in zip(parts, np.split(members[:third], [first, second]), strict=True):
-                part.append(ids)
-        train, val, test = (np.concatenate(part) for part in parts)
+            ends = accumulate((round(s * len(members)) for s in sums), max, initial=1)
+            parts.append(np.split(members, list(ends)[1:])[:3])
+        train, val, test = map(np.concatenate, zip(*parts, strict=True))
         return train, val, test
 
     def __str__(self) -> str:
@@ -82,13 +80,11 @@ def parse_split(text: str) -> PerClass | Fractions:
     """Parse ``planetoid``, ``planetoid:20/500/1000``, ``random`` or ``random:0.6/0.2/0.2``."""
     kind, _, numbers = text.partition(":")
     values = numbers.split("/") if numbers else []
-    try:
+    with suppress(ValueError):
         if kind == "planetoid" and len(values) in (0, 3):
             return PerClass(*map(int, values))
         if kind == "random" and len(values) in (0, 3):
             return Fractions(*map(float, values))
-    except ValueError:
-        pass
     raise DataError(
         f"unknown split {text!r}. Expected 'public' (the graph's own masks), a number (which of "
         "its own masks), 'planetoid:20/500/1000' (train per class, val, test) or "
@@ -97,10 +93,9 @@ def parse_split(text: str) -> PerClass | Fractions:
 
 
 def apply_split(data: Data, split: Split, seed: int) -> None:
-    """Set one-dimensional, checked masks on ``data``, and ``data.split``, their description.
+    """Set one-dimensional, checked masks, and their description ``split``; see :func:`load`.
 
-    The graph has labels, and all three masks (``[n]``, or ``[n, k]`` for k splits) or none. For
-    ``split`` and ``seed`` see :func:`eamp.data.load`.
+    The graph has labels, and all three masks (``[n]``, or ``[n, k]`` for k splits) or none.
     """
     has_masks = all(mask in data for mask in MASKS)
     if isinstance(split, str) and split != "public":

@@ -64,6 +64,8 @@ def advise(
     """Return advice for all findings, the most important first."""
     advice: list[str] = []
     layers = [module for module in model.modules() if isinstance(module, EntropyAware)]
+    highest = max(fixed_weights(layers), default=0.0)
+    gain = step_gain(highest, mean_degree, table["width"].min())
     smoothing = any(finding.kind == "smoothing" for finding in found)
     for finding in found:
         shrinking_alone = finding.kind == "shrinking" and not smoothing
@@ -74,8 +76,11 @@ def advise(
                 "This is not oversmoothing, and fewer layers are not the only cure: relative to "
                 "their size nodes differ as before."
             )
-        if finding.kind == "exploding":
-            advice += explosion_advice(table, layers, mean_degree)
+        if finding.kind == "exploding" and gain > STABLE_GAIN:
+            advice.append(
+                f"The entropy step has a gain 2λ·sqrt(k/F) of {format_number(gain)} and can "
+                "explode, because the gain is above 1: lower λ, or keep T fixed."
+            )
         advice += REMEDIES[finding.kind]
     return tuple(advice)
 
@@ -134,20 +139,6 @@ def needed_weight(
 def step_gain(weight: float, mean_degree: float, width: float) -> float:
     """Return 2λ·sqrt(k/F): near collapse the entropy step multiplies differences by 1 plus this."""
     return 2 * weight * math.sqrt(mean_degree / width)
-
-
-def explosion_advice(
-    table: pd.DataFrame, layers: Sequence[EntropyAware], mean_degree: float
-) -> list[str]:
-    """Return a warning if the entropy step itself can explode."""
-    weight = max(fixed_weights(layers), default=0.0)
-    gain = step_gain(weight, mean_degree, table["width"].min())
-    if gain <= STABLE_GAIN:
-        return []
-    return [
-        f"The entropy step has a gain 2λ·sqrt(k/F) of {format_number(gain)} and can explode, "
-        "because the gain is above 1: lower λ, or keep T fixed."
-    ]
 
 
 def fixed_weights(layers: Sequence[EntropyAware]) -> list[float]:

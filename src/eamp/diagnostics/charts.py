@@ -5,7 +5,7 @@ Altair is slow to load, so the rest of the room imports this module only to draw
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from functools import partial
 
 import altair as alt
 import pandas as pd
@@ -15,13 +15,9 @@ from eamp.diagnostics.rendering import LAYER_COLUMNS, logarithmic
 WIDTH, HEIGHT, COLUMNS = 230, 130, 3
 MARK_COLOUR = "#b3261e"
 # Labels have a fixed width, so that charts below each other line up.
-AXIS_STYLE: dict[str, Any] = {
-    "gridOpacity": 0.4,
-    "domain": False,
-    "ticks": False,
-    "minExtent": 30,
-    "maxExtent": 30,
-}
+styled_axis = partial(
+    alt.Axis, gridOpacity=0.4, domain=False, ticks=False, minExtent=30, maxExtent=30
+)
 POINTS_UP_TO = 32  # layers; with more, points merge into the line
 
 # Titles of charts, in the order of drawing. Users' own measures have their name as the title.
@@ -77,8 +73,8 @@ def depth_chart(
     if log:
         data = data[data[measure] > 0]  # a logarithmic axis cannot show zero: the line ends there
     depth = int(table["layer"].max())
-    text = TITLES.get(measure, measure)
-    title = alt.Title(text, anchor="start", fontSize=12, fontWeight="normal")
+    name = TITLES.get(measure, measure)
+    title = alt.Title(name, anchor="start", fontSize=12, fontWeight="normal")
     points = alt.OverlayMarkDef(size=22) if depth <= POINTS_UP_TO and not several else False
     line = alt.Chart(data, title=title, width=WIDTH, height=HEIGHT)
     line = line.mark_line(strokeWidth=1.8, point=points).encode(
@@ -93,10 +89,9 @@ def depth_chart(
         line = line.encode(color=colour, detail="forward:N")
     if mark is None:
         return alt.layer(line)
-    rule = alt.Chart(pd.DataFrame({"layer": [mark]})).mark_rule(
-        strokeDash=[4, 3], color=MARK_COLOUR, strokeWidth=1.2
-    )
-    return alt.layer(rule.encode(x=layer_axis(depth)), line)
+    rule = alt.Chart(pd.DataFrame({"layer": [mark]})).encode(x=layer_axis(depth))
+    dashed = rule.mark_rule(strokeDash=[4, 3], color=MARK_COLOUR, strokeWidth=1.2)
+    return alt.layer(dashed, line)
 
 
 def layer_axis(depth: int) -> alt.X:
@@ -115,7 +110,7 @@ def value_axis(measure: str, values: Iterable[float], log: bool) -> alt.Y:
         ticks = [10.0**k for k in range(low, high + 1) if k % step == 0]
         label = "datum.value == 1 ? '1' : replace(format(datum.value, '.0e'), '+', '')"
         scale = alt.Scale(type="log", domain=[10.0**low, 10.0**high], nice=False)
-        axis = alt.Axis(values=ticks, labelExpr=label, **AXIS_STYLE)
+        axis = styled_axis(values=ticks, labelExpr=label)
     else:
-        scale, axis = alt.Scale(zero=True), alt.Axis(tickCount=4, **AXIS_STYLE)
+        scale, axis = alt.Scale(zero=True), styled_axis(tickCount=4)
     return alt.Y(f"{measure}:Q", title=None, scale=scale, axis=axis)

@@ -87,8 +87,7 @@ def dead_units(x: Tensor) -> Tensor:
 def singular_values(x: Tensor) -> Tensor:
     """Return the singular values of ``x``, up to a common factor, from the smaller Gram matrix.
 
-    They are exact to 1e-8 of the largest, the square root of float64's precision. The cost is one
-    product of [F, n] by [n, F], much less than a decomposition of X itself.
+    They are exact to 1e-8 of the largest, and cost much less than a decomposition of ``x`` itself.
     """
     x = rescaled(x)
     gram = x.T @ x if x.size(0) > x.size(1) else x @ x.T

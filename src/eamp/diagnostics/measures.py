@@ -42,11 +42,6 @@ class Measures:
     on_graph: dict[str, OnGraph]
     on_features: dict[str, OnFeatures]
 
-    @property
-    def names(self) -> list[str]:
-        """The names in the order of the table's columns."""
-        return [*self.on_graph, *self.on_features]
-
     def evaluate(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
         """Return every measure as a number; without a graph, NaN for those that need one."""
         if graph is not None and self.on_features:

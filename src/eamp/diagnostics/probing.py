@@ -194,13 +194,8 @@ class Probe:
             return
         if not self.forwards:
             self._start_pass()
-        row: Row = {
-            "layer": len(self.rows) + 1,
-            "name": name,
-            "type": type_name(layer),
-            "nodes": x.size(0),
-            "width": x.size(1),
-        }
+        row: Row = {"layer": len(self.rows) + 1, "name": name, "type": type_name(layer)}
+        row |= {"nodes": x.size(0), "width": x.size(1)}
         graph = self._graph_of(adjacency_of_call(layer, args, kwargs), name or type_name(layer), x)
         row |= self.measures.evaluate(x.detach(), graph)
         if "dead_units" in row:

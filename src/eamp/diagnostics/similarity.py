@@ -114,10 +114,7 @@ def sample_indices(size: int, count: int, seed: int) -> Tensor:
 
 
 def remote_nodes(graph: Graph, hops: int, num_sources: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Return sampled sources ``[s]`` and a 0/1 matrix ``[n, s]`` of the nodes remote from each.
-
-    They are computed once per graph and arguments.
-    """
+    """Return sampled sources ``[s]`` and a 0/1 matrix ``[n, s]`` of the nodes remote from each."""
 
     def compute() -> tuple[Tensor, Tensor]:
         sources = sample_indices(graph.num_nodes, num_sources, seed).to(graph.device)

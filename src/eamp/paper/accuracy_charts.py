@@ -3,15 +3,8 @@
 import altair as alt
 import pandas as pd
 
-from eamp.paper.comparison import (
-    PAPER_READING,
-    TEST_READING,
-    in_order,
-    is_variant,
-    mean_text,
-    summarised,
-    title,
-)
+from eamp.paper.comparison import mean_text, summarised
+from eamp.paper.naming import PAPER_READING, TEST_READING, in_order, is_variant, title
 from eamp.report.axes import depth_axis, linear_axis
 from eamp.report.colours import Look, family, looks
 from eamp.report.encodings import model_chart, shape, tooltips
@@ -92,10 +85,8 @@ def published(part: pd.DataFrame, legend: dict[str, Look]) -> list[alt.Chart]:
         return []
     x, y = depth_axis(part["depth"]), accuracy_axis("published")
     base = model_chart(known, legend, dashes=False, x=x, y=y)
-    tooltip = [
-        *tooltips({"name:N": "model", "depth:Q": "layers"}),
-        *tooltips({"published:Q": "the paper's Table 1"}, format=".2f"),
-    ]
+    tooltip = tooltips({"name:N": "model", "depth:Q": "layers"})
+    tooltip += tooltips({"published:Q": "the paper's Table 1"}, format=".2f")
     points = base.mark_point(fill=ink("paper"), filled=False, size=58, strokeWidth=1.5)
     points = points.encode(shape=shape(legend), tooltip=tooltip)
     return [base.mark_line(strokeWidth=1.3, strokeDash=[4, 3]), points]

@@ -11,9 +11,8 @@ import pandas as pd
 
 from eamp.paper.frames import read_frame
 
-DIGITS = (
-    12  # of the digest: 48 bits, so that a collision among thousands of files is out of question
-)
+# 48 bits of a digest, so that a collision among thousands of files is out of question.
+DIGITS = 12
 
 
 def cached(
@@ -21,11 +20,8 @@ def cached(
 ) -> pd.DataFrame:
     """Return the frame for these settings from its file, or compute it and write the file.
 
-    Args:
-        folder: Folder of the files; it is created if needed.
-        label: Readable start of the file name; letters, digits, dots and underscores remain.
-        settings: Everything that the numbers depend on, as JSON can hold it.
-        compute: Computes the frame.
+    The name of the file starts with the letters, digits, dots and underscores of ``label``.
+    ``settings`` holds everything that the numbers depend on, in a form that JSON can hold.
     """
     slug = re.sub(r"[^\w.]+", "-", label, flags=re.ASCII).strip("-")
     text = json.dumps(settings, sort_keys=True)

@@ -1,32 +1,25 @@
 """Compare trained networks with the paper's numbers, and variants with the models they vary."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from eamp.paper.frames import NETWORK
-from eamp.paper.published import MODELS, table_1
+from eamp.paper.naming import READINGS, is_variant, sorted_by, without_variants
+from eamp.paper.published import table_1
 from eamp.report.colours import family
 from eamp.report.number_format import format_mean
 
 TOLERANCE = 0.06  # a mean further than this from the paper's number is marked
 
-# Two accuracies are read from every training. Every column, axis and sentence uses these words.
-PAPER_READING = "highest validation accuracy"
-TEST_READING = "test accuracy at lowest validation loss"
-READINGS = {"best_val_accuracy": PAPER_READING, "test_accuracy": TEST_READING}
-
-TITLES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "csbm": "csbm (synthetic)"}
-
 
 def summarised(cells: pd.DataFrame, *, variants: bool = False) -> pd.DataFrame:
     """Return a row per dataset, model and depth, with or without the variants of models.
 
-    Its columns are the number of ``seeds``; for both readings the mean over the seeds and the
-    sample standard deviation, which is missing for one seed; the ``published`` number, if there is
-    one; ``difference``, our mean minus the published number; and ``far``, whether the difference
-    exceeds the tolerance.
+    Its columns are the number of ``seeds``; mean and sample standard deviation of both readings;
+    the ``published`` number; ``difference``, our mean minus it; and ``far``, whether the difference
+    exceeds the tolerance. Values that do not exist, as a deviation of one seed, are missing.
     """
     cells = cells if variants else without_variants(cells)
     spread: dict[str, tuple[str, str]] = {"seeds": ("seed", "nunique")}
@@ -41,12 +34,10 @@ def summarised(cells: pd.DataFrame, *, variants: bool = False) -> pd.DataFrame:
 
 
 def paired(cells: pd.DataFrame) -> pd.DataFrame:
-    """Compare variants with their parents, seed by seed.
+    """Compare variants with their parents, over the ``seeds`` that both have.
 
-    Returns:
-        A row per dataset, variant and depth, over the ``seeds`` that variant and ``parent`` share:
-        for both readings the means of variant and parent, and mean and sample standard deviation
-        of the change.
+    A row per dataset, variant and depth holds, for both readings, the means of variant and parent,
+    and mean and sample standard deviation of the change.
     """
     parents = without_variants(cells).rename(columns={"name": "parent"})
     variants = cells[cells["name"].map(is_variant).astype(bool)]
@@ -66,39 +57,3 @@ def paired(cells: pd.DataFrame) -> pd.DataFrame:
 def mean_text(row: Mapping[str, Any], reading: str) -> str:
     """Format mean and deviation of one reading of a row of :func:`summarised`."""
     return format_mean(row[reading], row[f"{reading}_deviation"])
-
-
-def sorted_by(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Sort by these columns: datasets and models in the paper's order, depths ascending."""
-    orders = {"name": in_order(frame["name"]), "data": data_order(frame["data"])}
-    keys = {column: frame[column].map(order.index) for column, order in orders.items()}
-    keys["depth"] = frame["depth"]
-    return frame.loc[pd.DataFrame(keys).sort_values(columns).index].reset_index(drop=True)
-
-
-def is_variant(name: str) -> bool:
-    """Return whether the name is that of a variant: a model, a comma and the change."""
-    return "," in name
-
-
-def without_variants(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of models under their own names."""
-    return frame[~frame["name"].map(is_variant).astype(bool)]
-
-
-def in_order(names: Iterable[str]) -> list[str]:
-    """Order names: the paper's models, then the others as they came, each before its variants."""
-    met = list(dict.fromkeys(names))
-    parents = list(dict.fromkeys([*MODELS, *map(family, met)]))
-    return sorted(met, key=lambda name: (parents.index(family(name)), is_variant(name)))
-
-
-def data_order(data: Iterable[str]) -> list[str]:
-    """Order datasets as in :data:`TITLES`, then the others as they came."""
-    met = list(dict.fromkeys(data))
-    return sorted(met, key=[*TITLES, *met].index)
-
-
-def title(data: str) -> str:
-    """Return the usual spelling of a dataset's name."""
-    return TITLES.get(data, data)

@@ -60,11 +60,7 @@ def energy_by_depth(
     width: int = WIDTH,
     grid: str = GRID,
 ) -> pd.DataFrame:
-    """Measure a fresh network at every depth.
-
-    Returns:
-        A row per depth with the columns ``network``, ``depth``, ``seed`` and ``energy``.
-    """
+    """Measure a fresh network at every depth; return ``depth_energies`` of one network."""
     data = load(grid)
     rows = [
         (network.label, depth, seed, hidden_energy(network, data, depth, width, seed))

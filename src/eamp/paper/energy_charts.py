@@ -3,8 +3,8 @@
 import altair as alt
 import pandas as pd
 
-from eamp.paper.comparison import data_order, in_order, title, without_variants
 from eamp.paper.energy_statistics import deepest
+from eamp.paper.naming import data_order, in_order, title, without_variants
 from eamp.paper.published import ENTROPIC_SETTINGS, MODELS, lowest_energies
 from eamp.report.axes import LogAxis, depth_axis, finite, linear_axis, log_scale
 from eamp.report.colours import SHADES, Look, family, looks
@@ -24,10 +24,9 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down")
 
 def over_seeds(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return mean, lowest and highest energy over the seeds, as numbers and as text."""
-    spread = {"energy": "mean", "low": "min", "high": "max"}
-    columns = {name: ("energy", function) for name, function in spread.items()}
+    spread = {"energy": ("energy", "mean"), "low": ("energy", "min"), "high": ("energy", "max")}
     groups = finite(frame).groupby(keys, as_index=False, sort=False)
-    means = groups.agg(**columns, seeds=("seed", "nunique"))
+    means = groups.agg(**spread, seeds=("seed", "nunique"))
     means["value"] = means["energy"].map(format_energy)
     ends = zip(means["low"], means["high"], strict=True)
     means["range"] = [f"{format_energy(low)} to {format_energy(high)}" for low, high in ends]
@@ -159,10 +158,8 @@ def thresholds(found: pd.DataFrame) -> Figure | None:
         return alt.Y(f"{field}:Q", title="λ", scale=scale, axis=axis)
 
     base = model_chart(found.rename(columns={"graph": "name"}), legend, dashes=False, x=x)
-    tooltip = [
-        *tooltips({"name:N": "graph", "width:Q": "width"}),
-        *tooltips({f"{c}:Q": f"λ, {c}" for c in ("measured", "predicted")}, format=".2f"),
-    ]
+    tooltip = tooltips({"name:N": "graph", "width:Q": "width"})
+    tooltip += tooltips({"measured:Q": "λ, measured", "predicted:Q": "λ, predicted"}, format=".2f")
     chosen = [
         {"weight": weight, "words": f"λ = {weight:g}: the paper's choice for {title(data)}"}
         for data, (weight, _) in ENTROPIC_SETTINGS.items()

@@ -18,44 +18,32 @@ def deepest(layer_energies: pd.DataFrame) -> pd.DataFrame:
 def u_curves(layer_energies: pd.DataFrame) -> pd.DataFrame:
     """Summarise the energy by layer of each dataset, model and depth.
 
-    Returns:
-        The columns ``data``, ``name`` and ``depth``; ``first`` and ``last``, the energies of these
-        layers; ``middle``, the median of the middle third; ``lowest`` and its ``lowest_layer``.
+    The columns ``first``, ``last`` and ``lowest`` hold energies of single layers, ``lowest_layer``
+    the number of the last of them, and ``middle`` the median of the middle third.
     """
     rows = []
     for keys, part in layer_energies.groupby(["data", "name", "depth"], sort=False):
         curve = part.groupby("layer")["energy"].mean().sort_index()
         third = len(curve) // 3
-        rows.append(
-            {
-                **dict(zip(("data", "name", "depth"), keys, strict=True)),
-                "first": curve.iloc[0],
-                "last": curve.iloc[-1],
-                "middle": curve.iloc[third : len(curve) - third].median(),
-                "lowest": curve.min(),
-                "lowest_layer": curve.idxmin() if curve.notna().any() else NOTHING,
-            }
-        )
-    return pd.DataFrame(rows)
+        middle = curve.iloc[third : len(curve) - third].median()
+        lowest_layer = curve.idxmin() if curve.notna().any() else NOTHING
+        rows.append((*keys, curve.iloc[0], curve.iloc[-1], middle, curve.min(), lowest_layer))
+    columns = ["first", "last", "middle", "lowest", "lowest_layer"]
+    return pd.DataFrame(rows, columns=["data", "name", "depth", *columns])
 
 
 def energy_kept(depth_energies: pd.DataFrame) -> pd.DataFrame:
-    """Return for every untrained network whether its energy lasts to its greatest ``depth``.
+    """Return for every untrained network whether its energy is ``kept`` to its greatest ``depth``.
 
-    Returns:
-        The columns ``network``, ``depth``, ``first`` and ``last``, the energies of the shallowest
-        and the deepest version, and ``kept``.
+    ``first`` and ``last`` are the energies of its shallowest and its deepest version.
     """
     means = depth_energies.groupby(["network", "depth"], sort=False)["energy"].mean().reset_index()
     rows = []
     for network, part in means.groupby("network", sort=False):
         by_depth = part.set_index("depth")["energy"].sort_index()
         depth, first, last = int(by_depth.index[-1]), by_depth.iloc[0], by_depth.iloc[-1]
-        kept = bool(last >= KEPT * first and last > 0)
-        rows.append(
-            {"network": network, "depth": depth, "first": first, "last": last, "kept": kept}
-        )
-    return pd.DataFrame(rows)
+        rows.append((network, depth, first, last, bool(last >= KEPT * first and last > 0)))
+    return pd.DataFrame(rows, columns=["network", "depth", "first", "last", "kept"])
 
 
 def figure_2_threshold(thresholds: pd.DataFrame) -> pd.Series | None:

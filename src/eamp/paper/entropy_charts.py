@@ -143,12 +143,7 @@ def arrow_layers() -> list[Chart]:
 
 
 def arrow_rows(vectors: pd.DataFrame) -> pd.DataFrame:
-    """Return the arrows from node 0 with their texts.
-
-    Returns:
-        The columns ``x``, ``y``, ``x2`` and ``y2`` of start and end, ``angle`` in degrees clockwise
-        from upwards, ``kind``, ``words``, ``weight``, and ``of``, the neighbour's energy.
-    """
+    """Return starts, ends and texts of the arrows; angles are in degrees clockwise from upwards."""
     rows = []
     for row in vectors.to_dict("records"):
         kind = PUSHES if row["weight"] > 0 else PULLS
@@ -170,11 +165,7 @@ def arrow_rows(vectors: pd.DataFrame) -> pd.DataFrame:
 
 
 def entropy_curves() -> pd.DataFrame:
-    """Return −p ln p with p = exp(−E/T), that is (E/T) exp(−E/T), for several temperatures.
-
-    Returns:
-        The columns ``temperature``, ``energy`` and ``entropy``.
-    """
+    """Return −p ln p with p = exp(−E/T), that is (E/T) exp(−E/T), for several temperatures."""
     axes = {"temperature": TEMPERATURES, "energy": np.linspace(0, 24, 241)}
     points = pd.MultiIndex.from_product(axes.values(), names=list(axes)).to_frame(index=False)
     ratio = points["energy"] / points["temperature"]
@@ -190,10 +181,8 @@ def figure_1b() -> Figure:
     values = [0, *TEMPERATURES, 16, 22]
     x = linear_axis(alt.X, "energy", "energy of the node, E", (0, 24), values=values, format="d")
     y = linear_axis(alt.Y, "entropy", "−p ln p", (0, 0.4), tickCount=4, format=".1f")
-    tooltip = [
-        *tooltips({"name:N": "temperature"}),
-        *tooltips({"energy:Q": "E", "entropy:Q": "−p ln p"}, format=".3g"),
-    ]
+    tooltip = tooltips({"name:N": "temperature"})
+    tooltip += tooltips({"energy:Q": "E", "entropy:Q": "−p ln p"}, format=".3g")
     lines = model_chart(curves, legend, dashes=False, x=x, y=y)
     tops = model_chart(peaks, legend, dashes=False, x=x, y=y)
     chart = alt.layer(

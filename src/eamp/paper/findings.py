@@ -1,20 +1,14 @@
 """Summarise a run in sentences and headline numbers, all computed from its frames."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
-from eamp.paper.comparison import (
-    PAPER_READING,
-    TEST_READING,
-    TOLERANCE,
-    mean_text,
-    summarised,
-    title,
-    without_variants,
-)
+from eamp.paper.comparison import TOLERANCE, mean_text, summarised
 from eamp.paper.energy_statistics import deepest, energy_kept, figure_2_threshold, u_curves
 from eamp.paper.frames import Frames
+from eamp.paper.naming import PAPER_READING, TEST_READING, title, without_variants
 from eamp.paper.published import BASIC, ENTROPIC, ENTROPIC_SETTINGS, lowest_energies
 from eamp.report.number_format import format_accuracy, format_change, format_count, format_energy
 
@@ -41,14 +35,15 @@ def findings(frames: Frames) -> list[Finding]:
     ]
 
 
-def agreement(summary: pd.DataFrame) -> list[Finding]:
+def agreement(summary: pd.DataFrame) -> Iterator[Finding]:
     """Count the cells near the paper's Table 1, and name the furthest."""
     if summary.empty:
-        return []
+        return
     known = summary[summary["difference"].notna()]
     if known.empty:
         missing = "The paper has no numbers for this dataset, so there is no comparison with it."
-        return [Finding(missing)]
+        yield Finding(missing)
+        return
     near, total = int((~known["far"].astype(bool)).sum()), len(known)
     limit = format_accuracy(TOLERANCE, 2)
     worst = known.loc[known["difference"].abs().idxmax()]
@@ -60,12 +55,11 @@ def agreement(summary: pd.DataFrame) -> list[Finding]:
         f"{format_accuracy(worst['published'], 2)}."
     )
     words = f"cells of Table 1 within {limit} of the paper's"
-    return [Finding(sentence, f"{near} / {total}", words)]
+    yield Finding(sentence, f"{near} / {total}", words)
 
 
-def greatest_depth(summary: pd.DataFrame) -> list[Finding]:
+def greatest_depth(summary: pd.DataFrame) -> Iterator[Finding]:
     """Compare Entropic with Basic GCN at the greatest depth on each dataset."""
-    found = []
     for data, part in summary.groupby("data", sort=False):
         depth = part["depth"].max()
         at = part[part["depth"] == depth].set_index("name")
@@ -91,31 +85,27 @@ def greatest_depth(summary: pd.DataFrame) -> list[Finding]:
             sentence += f" Highest there, by {TEST_READING}: {highest}."
         gap = rows[0]["best_val_accuracy"] - rows[1]["best_val_accuracy"]
         words = f"{ENTROPIC} over {BASIC} at {depth} layers, {title(data)}"
-        found.append(Finding(sentence, format_change(gap, digits=2), words))
-    return found
+        yield Finding(sentence, format_change(gap, digits=2), words)
 
 
-def gap_between_readings(summary: pd.DataFrame) -> list[Finding]:
+def gap_between_readings(summary: pd.DataFrame) -> Iterator[Finding]:
     """State how far the paper's reading lies above the test accuracy."""
     gap = (summary["best_val_accuracy"] - summary["test_accuracy"]).astype(float).dropna()
     if gap.empty:
-        return []
+        return
     word = "above" if gap.mean() >= 0 else "below"
-    return [
-        Finding(
-            f"The {PAPER_READING} lies on average {format_accuracy(abs(gap.mean()))} {word} the "
-            f"{TEST_READING} of the same runs (from {format_change(gap.min())} to "
-            f"{format_change(gap.max())} over {format_count(len(gap), 'cell')})."
-        )
-    ]
+    yield Finding(
+        f"The {PAPER_READING} lies on average {format_accuracy(abs(gap.mean()))} {word} the "
+        f"{TEST_READING} of the same runs (from {format_change(gap.min())} to "
+        f"{format_change(gap.max())} over {format_count(len(gap), 'cell')})."
+    )
 
 
-def lowest_layers(layer_energies: pd.DataFrame) -> list[Finding]:
+def lowest_layers(layer_energies: pd.DataFrame) -> Iterator[Finding]:
     """State the lowest energy of any layer, and the paper's where it gives one."""
     trained = without_variants(deepest(layer_energies))
     if trained.empty:
-        return []
-    found = []
+        return
     for (data, depth), part in u_curves(trained).groupby(["data", "depth"], sort=False):
         published, lowest, words = lowest_energies(data, depth), {}, []
         for row in part.to_dict("records"):
@@ -130,34 +120,31 @@ def lowest_layers(layer_energies: pd.DataFrame) -> list[Finding]:
         both = BASIC in lowest and ENTROPIC in lowest
         number = f"{lowest[ENTROPIC]} | {lowest[BASIC]}" if both else ""
         of = f"lowest energy of a trained layer, {ENTROPIC} | {BASIC}, {title(data)}"
-        found.append(Finding(sentence, number, of))
-    return found
+        yield Finding(sentence, number, of)
 
 
-def untrained(depth_energies: pd.DataFrame) -> list[Finding]:
+def untrained(depth_energies: pd.DataFrame) -> Iterator[Finding]:
     """List the untrained networks that keep their energy to the greatest depth."""
     if depth_energies.empty:
-        return []
+        return
     table = energy_kept(depth_energies)
 
     def listed(part: pd.DataFrame) -> str:
         rows = part.to_dict("records")
         return "; ".join(f"{r['network']} ({format_energy(r['last'])})" for r in rows) or "none"
 
-    return [
-        Finding(
-            f"Untrained, {table['depth'].max()} layers deep, on the grid. Keeping at least a tenth "
-            f"of the shallowest network's energy: {listed(table[table['kept']])}. "
-            f"Losing more than that: {listed(table[~table['kept']])}."
-        )
-    ]
+    yield Finding(
+        f"Untrained, {table['depth'].max()} layers deep, on the grid. Keeping at least a tenth "
+        f"of the shallowest network's energy: {listed(table[table['kept']])}. "
+        f"Losing more than that: {listed(table[~table['kept']])}."
+    )
 
 
-def threshold(thresholds: pd.DataFrame) -> list[Finding]:
+def threshold(thresholds: pd.DataFrame) -> Iterator[Finding]:
     """State the threshold of λ in the setting of Figure 2, and how the paper's choices compare."""
     row = figure_2_threshold(thresholds)
     if row is None:
-        return []
+        return
     limit = float(row["measured"])
     sides = [
         f"λ = {weight:g}, the paper's choice for {title(data)}, lies "
@@ -170,4 +157,4 @@ def threshold(thresholds: pd.DataFrame) -> list[Finding]:
         f"{' and '.join(sides)}."
     )
     words = f"needed to hold the energy at width {row['width']}, {row['graph']}"
-    return [Finding(sentence, f"λ > {limit:.1f}", words)]
+    yield Finding(sentence, f"λ > {limit:.1f}", words)

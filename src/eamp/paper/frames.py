@@ -32,19 +32,14 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Frames:
-    """The measurements of a run; a frame is empty if its part was not run.
+    """The measurements of a run, in the columns of :data:`COLUMNS`; empty if a part was not run.
 
     Attributes:
-        cells: Table 1 and its variants. A row per trained network: the fields of
-            :class:`~eamp.experiments.cell.Cell`, ``best_val_accuracy``, ``test_accuracy``,
-            ``epochs``, ``seconds`` and ``threads``. A name with a comma is a variant of the model
-            before the comma.
-        layer_energies: Figure 3. A row per layer of every trained network: ``name``, ``data``,
-            ``depth``, ``seed``, ``layer`` and ``energy``.
-        depth_energies: Figure 2. A row per untrained network: ``network``, ``depth``, ``seed`` and
-            ``energy``.
-        thresholds: Thresholds of λ. A row per graph and width: ``graph``, ``degree``, ``width``,
-            ``predicted`` and ``measured``.
+        cells: Table 1 and its variants, a row per trained network. A name with a comma is a
+            variant of the model before the comma.
+        layer_energies: Figure 3, a row per layer of every trained network.
+        depth_energies: Figure 2, a row per untrained network.
+        thresholds: Thresholds of λ, a row per graph and width.
     """
 
     cells: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -94,11 +89,7 @@ def parsed(texts: Iterable[str]) -> list[int] | list[float] | list[str]:
 
 
 def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
-    """Return the frame with all its columns; a missing frame becomes an empty one.
-
-    Raises:
-        ValueError: If columns are missing, or if cells that differ would be averaged.
-    """
+    """Return the frame with all its columns, or raise an error; a missing frame becomes empty."""
     columns = COLUMNS[which]
     if frame is None or frame.columns.empty:
         return pd.DataFrame(columns=list(columns))

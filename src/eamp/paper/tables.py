@@ -5,19 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from eamp.paper.comparison import (
-    PAPER_READING,
-    READINGS,
-    TEST_READING,
-    TOLERANCE,
-    mean_text,
-    paired,
-    sorted_by,
-    summarised,
-    title,
-)
+from eamp.paper.comparison import TOLERANCE, mean_text, paired, summarised
 from eamp.paper.energy_statistics import deepest, u_curves
 from eamp.paper.frames import Frames
+from eamp.paper.naming import PAPER_READING, READINGS, TEST_READING, sorted_by, title
 from eamp.report.number_format import format_accuracy, format_change, format_count, format_energy
 from eamp.report.table import MARK, Table
 
@@ -72,17 +63,14 @@ def table_1_note(summary: pd.DataFrame) -> str:
         several = "; mean ± sample standard deviation" if summary["seeds"].max() > 1 else ""
         parts.append(f"{seed_counts(summary)} per cell{several}.")
     if summary["far"].any():
-        parts.append(
-            f"{MARK} further than {format_accuracy(TOLERANCE, 2)} from the paper's number."
-        )
+        limit = format_accuracy(TOLERANCE, 2)
+        parts.append(f"{MARK} further than {limit} from the paper's number.")
     return " ".join(parts)
 
 
 def seed_counts(summary: pd.DataFrame) -> str:
     """List the distinct numbers of seeds."""
-    return " or ".join(
-        format_count(int(number), "seed") for number in sorted(set(summary["seeds"]))
-    )
+    return " or ".join(format_count(int(n), "seed") for n in sorted(set(summary["seeds"])))
 
 
 def variants(cells: pd.DataFrame) -> Table | None:
@@ -118,9 +106,7 @@ def figure_2(depth_energies: pd.DataFrame) -> Table | None:
     wide = depth_energies.pivot_table(
         index="network", columns="depth", values="energy", aggfunc="mean"
     ).loc[order]
-    rows = tuple(
-        (str(name), *map(format_energy, energies)) for name, *energies in wide.itertuples()
-    )
+    rows = tuple((str(name), *map(format_energy, row)) for name, *row in wide.itertuples())
     caption = (
         "Mean Dirichlet energy of untrained networks on the 10 × 10 grid, by number of layers; "
         f"mean over {format_count(depth_energies['seed'].nunique(), 'seed')}."

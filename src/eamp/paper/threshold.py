@@ -10,6 +10,7 @@ import eamp
 from eamp.data import load
 from eamp.nn.step.threshold import collapse_threshold
 from eamp.paper.energy_by_depth import GRID, Network, hidden_energy
+from eamp.paper.frames import COLUMNS
 
 WIDTHS = (64, 128, 256, 512)
 SETTING: dict[str, Any] = {"depth": 100, "temperature": 1.0, "seed": 0}
@@ -46,17 +47,7 @@ def threshold_graphs() -> dict[str, eamp.Graph]:
 
 
 def threshold(name: str, graph: eamp.Graph, width: int) -> pd.DataFrame:
-    """Return the threshold on one graph at one width.
-
-    Returns:
-        One row with the columns ``graph``, ``degree``, ``width``, ``predicted``, see
-        :func:`eamp.nn.collapse_threshold`, and ``measured``.
-    """
-    row = {
-        "graph": name,
-        "degree": float(graph.degree.mean()),
-        "width": width,
-        "predicted": collapse_threshold(graph, width).item(),
-        "measured": measured_threshold(graph, width, **SETTING),
-    }
-    return pd.DataFrame([row])
+    """Return one row of ``thresholds``: on one graph at one width."""
+    degree, predicted = float(graph.degree.mean()), collapse_threshold(graph, width).item()
+    row = (name, degree, width, predicted, measured_threshold(graph, width, **SETTING))
+    return pd.DataFrame([row], columns=list(COLUMNS["thresholds"]))

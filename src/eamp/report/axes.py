@@ -47,12 +47,7 @@ def finite(frame: pd.DataFrame, column: str = "energy") -> pd.DataFrame:
 
 
 class LogAxis:
-    """A logarithmic y axis of whole decades, with a lane below it for values that are exactly 0.
-
-    Args:
-        values: All values that the axis must show.
-        title: The title of the axis.
-    """
+    """A logarithmic y axis of whole decades, with a lane below it for values that are exactly 0."""
 
     def __init__(self, values: Iterable[float], title: str) -> None:
         values = list(values)

@@ -17,14 +17,7 @@ OPACITY = alt.condition(
 def model_chart(
     frame: pd.DataFrame, legend: Mapping[str, Look], *, dashes: bool = True, **encodings: Any
 ) -> alt.Chart:
-    """Return a chart of ``frame`` that encodes the column ``name`` as the legend says.
-
-    Args:
-        frame: Data with a column ``name``.
-        legend: The look of every name.
-        dashes: Whether to encode the dash patterns, too.
-        **encodings: Further encodings of Altair, such as ``x`` and ``y``.
-    """
+    """Return a chart in which every name of ``frame`` looks as in the legend."""
     colours = by_name(legend, [look.colour for look in legend.values()])
     encodings |= {"color": alt.Color("name:N", scale=colours), "opacity": OPACITY}
     if dashes:

@@ -34,16 +34,10 @@ SHAPES = {
 
 
 def render(package: str, template: str, figures: Mapping[str, Figure], **values: Any) -> str:
-    """Render a template that extends ``page.html``.
+    """Render a template in the folder ``templates`` of ``package`` that extends ``page.html``.
 
-    Every text is escaped, and the charts are JSON in which no tag can begin.
-
-    Args:
-        package: Package whose folder ``templates`` holds the template.
-        template: File name of the template.
-        figures: The figures of the page by their keys.
-        **values: Everything else that the template shows; ``page.html`` itself shows
-            ``notices`` and ``facts``, and its macros show ``tables``.
+    ``values`` holds everything but the figures: ``page.html`` shows ``notices`` and ``facts``, and
+    its macros ``tables``. Every text is escaped, and the charts are JSON in which no tag can begin.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("eamp.report")]),

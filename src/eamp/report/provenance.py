@@ -50,12 +50,7 @@ def processor() -> str:
 
 
 def run_facts(run: Mapping[str, Any], cells: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return the facts that the page states about a run, as pairs of a name and a text.
-
-    Args:
-        run: The provenance of the run, and its ``command``.
-        cells: A row per trained network, as :func:`eamp.experiments.sweep.sweep` returns.
-    """
+    """Return the facts that the page states about a run and its cells, as names and texts."""
     cores = format_count(int(run.get("cores") or 0), "core")
     facts = {
         "Command": run.get("command", ""),
@@ -66,10 +61,9 @@ def run_facts(run: Mapping[str, Any], cells: pd.DataFrame) -> list[tuple[str, st
     if not cells.empty:
         width, epochs, protocol = (listed(cells[name]) for name in ("width", "epochs", "protocol"))
         seconds = format_duration(float(cells["seconds"].sum()))
+        trained = f"{len(cells)}, width {width}, {epochs} epochs, protocol {protocol}"
         facts |= {
-            "Networks trained": (
-                f"{len(cells)}, width {width}, {epochs} epochs, protocol {protocol}"
-            ),
+            "Networks trained": trained,
             "Seeds": listed(cells["seed"]),
             "Threads per network": listed(cells["threads"]),
             "Training time": f"{seconds}, summed over the networks",

@@ -36,11 +36,7 @@ def config(mode: str, *, for_page: bool) -> dict[str, Any]:
 
 
 def params(mode: str) -> list[dict[str, Any]]:
-    """Return the signals that every chart may use.
-
-    ``theme`` holds the colours of the mode. ``highlight`` is the name in the legend that the reader
-    points at, or an empty string.
-    """
+    """Return the signals of every chart: its colours, and the name that the reader points at."""
     return [{"name": "theme", "value": INKS[mode]}, {"name": "highlight", "value": ""}]
 
 
