@@ -34,9 +34,9 @@ from eamp.diagnostics.rendering import logarithmic
 from eamp.experiments.cell import Cell, load_graph
 from eamp.experiments.schema import job_key
 from eamp.report import figure
+from eamp.report.axes import LogAxis, finite
 from eamp.report.colours import Look
 from eamp.report.figure import Figure, Panel
-from eamp.report.axes import LogAxis, finite
 from eamp.training import Epoch, train
 
 EPOCHS = (0, 10, 100)  # after which the layers are measured

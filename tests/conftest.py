@@ -17,7 +17,7 @@ def _same_seed_for_every_test() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_compiled_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """torch.compile keeps code on disk by what it calls, not by what that does: code from before a change would be run."""
+    """Start with an empty cache of torch.compile, which may hold code from before a change."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
         yield

@@ -106,7 +106,7 @@ def test_the_summand_of_a_node_is_largest_where_its_energy_is_the_temperature() 
     assert float(entropies.max()) == pytest.approx(2 / math.e, abs=1e-3)
 
 
-# --- Properties -------------------------------------------------------------------------------------------------------
+# --- Properties -----------------------------------------------------------------------------
 
 
 @given(problem=problems(), seed=st.integers(0, 1000), normalize=st.booleans())
@@ -185,7 +185,7 @@ def test_scaling_features_and_temperature_together_changes_nothing_but_the_scale
     )
 
 
-# --- Derivatives ------------------------------------------------------------------------------------------------------
+# --- Derivatives ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -226,7 +226,7 @@ def test_the_hessian_vector_product_is_the_formula(
     )
 
 
-# --- Precision --------------------------------------------------------------------------------------------------------
+# --- Precision ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("backend", ["numba", "torch"])
@@ -307,7 +307,7 @@ def test_nan_features_stay_nan() -> None:
     ]
 
 
-# --- Batches, layouts and errors --------------------------------------------------------------------------------------
+# --- Batches, layouts and errors ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -55,7 +55,7 @@ def test_it_adds_the_step_at_the_input_with_the_papers_residual(
 
 
 def candidates() -> dict[str, torch.nn.Module]:
-    """Every convolution of torch_geometric.nn that can be built with (in, out) and called with (x, edge_index)."""
+    """Every convolution of PyG that is built with (in, out) and called with (x, edge_index)."""
     found = {}
     for name in sorted(pyg.conv.__all__):
         try:
@@ -175,7 +175,7 @@ def test_a_directed_graph_needs_symmetrize_and_the_layer_still_sees_it_directed(
     torch.testing.assert_close(eamp.EntropyAware(conv, symmetrize=True)(x, directed), out + step)
 
 
-# --- Derivatives ------------------------------------------------------------------------------------------------------
+# --- Derivatives ----------------------------------------------------------------------------
 
 
 def test_detached_the_step_is_a_constant_and_otherwise_it_is_differentiated() -> None:
@@ -219,7 +219,7 @@ def test_learned_weight_and_temperature_train_even_when_detached() -> None:
     assert torch.isfinite(layer(features(), EDGES)).all()
 
 
-# --- Temperature "auto" and schedules ---------------------------------------------------------------------------------
+# --- Temperature "auto" and schedules -------------------------------------------------------
 
 
 def test_auto_measures_the_first_training_batch_and_keeps_it() -> None:
@@ -263,7 +263,7 @@ def test_a_schedule_is_called_with_energies_and_temperature() -> None:
     )
 
 
-# --- A good citizen ---------------------------------------------------------------------------------------------------
+# --- A good citizen -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

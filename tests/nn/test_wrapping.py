@@ -16,7 +16,7 @@ EDGES = GRAPH.edge_index
 
 
 class Own(torch.nn.Module):
-    """A user's model: one convolution used twice, another inside a dictionary, a layer that is not PyG's."""
+    """A user's model: a convolution used twice, one in a dictionary, a layer that is not PyG's."""
 
     def __init__(self) -> None:
         super().__init__()

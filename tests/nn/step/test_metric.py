@@ -1,4 +1,4 @@
-"""The step by degree and by scale: still the gradient of an entropy, and what it does to a propagation."""
+"""The step in other metrics is still the gradient of an entropy."""
 
 from typing import Any
 

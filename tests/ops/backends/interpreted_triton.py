@@ -1,7 +1,9 @@
 """The GPU kernels against the oracle, on the CPU in Triton's interpreter.
 
-Triton decides between compiler and interpreter when it is imported, for a whole process: test_triton_gpu.py runs these in one of their own,
-as ``TRITON_INTERPRET=1 pytest tests/ops/interpreted_triton.py`` does. A program of the interpreter takes milliseconds, so graphs are small.
+Triton decides between compiler and interpreter when it is imported, for a whole process. So
+test_triton_gpu.py runs these tests in a process of their own, as
+``TRITON_INTERPRET=1 pytest tests/ops/backends/interpreted_triton.py`` does. A program of the
+interpreter takes milliseconds, so graphs are small.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def check(x: Tensor, csr: CSR, tolerance: float) -> None:
         torch.testing.assert_close(result.double(), value, rtol=tolerance, atol=tolerance)
 
 
-# --- Against the oracle ----------------------------------------------------------------------------------------------------------
+# --- Against the oracle ---------------------------------------------------------------------
 
 
 @FEW
@@ -152,7 +154,7 @@ def test_learned_weights_that_are_not_symmetric() -> None:
     )
 
 
-# --- What differences keep -------------------------------------------------------------------------------------------------------
+# --- What differences keep ------------------------------------------------------------------
 
 
 @FEW
@@ -210,7 +212,7 @@ def test_infinity_reaches_neighbours_alone_and_is_no_nan() -> None:
     assert result.tolist() == [torch.inf if i in (0, 5, 6) else 0.0 for i in range(10)]
 
 
-# --- As operators ----------------------------------------------------------------------------------------------------------------
+# --- As operators ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, *HALVES])

@@ -1,4 +1,4 @@
-"""Kernels on torch's threads: the same bits from any number of them, from Python threads, and after a fork."""
+"""Kernels give the same bits on any number of threads, on Python threads, and after a fork."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""The GPU backend where there is no GPU: its kernels run in Triton's interpreter, and are compiled for GPUs that are not there."""
+"""The GPU backend without a GPU: kernels run in Triton's interpreter and are compiled for GPUs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ POINTERS = {
 
 
 class Compiler:
-    """In the place of a kernel: compiles it for what it would be launched on, and keeps the assembly."""
+    """A stand-in for a kernel that compiles it for its launch and keeps the assembly."""
 
     def __init__(self, kernel: Any, target: Any, assembly: list[str]) -> None:
         self.kernel, self.target, self.assembly = kernel, target, assembly
