@@ -131,6 +131,11 @@ class Store:
             raise StoreError(f"{asked} in {without_password(url)}: {there}.")
         return cls(folder, study, url)
 
+    @property
+    def local(self) -> bool:
+        """Whether all workers are on this machine."""
+        return sqlite_file(self.url) is not None
+
     def trials(self, *states: TrialState) -> list[FrozenTrial]:
         """Return the trials of jobs that are in one of the states, or all of them, by number."""
         found = self.study.get_trials(deepcopy=False, states=states or None)
@@ -203,7 +208,7 @@ class Store:
 
     def fail_lost(self) -> None:
         """Mark running trials that have lost their worker as failed."""
-        if sqlite_file(self.url) is None:
+        if not self.local:
             fail_stale_trials(self.study)
             return
         for trial in self.trials(TrialState.RUNNING):
@@ -218,8 +223,8 @@ class Store:
             self.storage.set_trial_state_values(trial_id, TrialState.FAIL)
 
     def lock_of(self, trial: FrozenTrial) -> FileLock | None:
-        """Return the file lock of a trial's worker beside a SQLite file, else ``None``."""
-        if (file := sqlite_file(self.url)) is None:
+        """Return the file lock of a trial's worker beside the database, if all are on this machine."""
+        if not self.local or (file := sqlite_file(self.url)) is None:
             return None
         folder = file.with_name(f"{file.name}.locks")
         folder.mkdir(exist_ok=True)
