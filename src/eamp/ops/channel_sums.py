@@ -14,7 +14,7 @@ from torch import Tensor
 from eamp.graph import CSR, Graph
 from eamp.ops.backends import Backend, choose
 from eamp.ops.operator import graph_operator, like_first, like_second
-from eamp.ops.precision import widen
+from eamp.ops.precision import in_dtype, widen
 from eamp.ops.sums import Gradients, _save
 
 
@@ -26,17 +26,17 @@ def channel_squares(x: Tensor, graph: Graph) -> Tensor:
 @graph_operator("eamp::channel_squares", "Tensor x", like_first)
 def _squares(x: Tensor, backend: Backend, csr: CSR) -> Tensor:
     wide = widen(x)
-    return backend.channel_products(wide, wide, csr).to(x.dtype)
+    return in_dtype(backend.channel_products(wide, wide, csr), x.dtype)
 
 
 @graph_operator("eamp::channel_products", "Tensor x, Tensor y", like_first)
 def _products(x: Tensor, y: Tensor, backend: Backend, csr: CSR) -> Tensor:
-    return backend.channel_products(widen(x), widen(y), csr).to(x.dtype)
+    return in_dtype(backend.channel_products(widen(x), widen(y), csr), x.dtype)
 
 
 @graph_operator("eamp::channel_differences", "Tensor g, Tensor x", like_second)
 def _differences(g: Tensor, x: Tensor, backend: Backend, csr: CSR) -> Tensor:
-    return backend.channel_differences(widen(g), widen(x), csr).to(x.dtype)
+    return in_dtype(backend.channel_differences(widen(g), widen(x), csr), x.dtype)
 
 
 def _squares_backward(ctx: Any, grad: Tensor) -> Gradients:

@@ -19,7 +19,7 @@ from torch import Tensor
 from eamp.graph import CSR, Graph
 from eamp.ops.backends import Backend, choose
 from eamp.ops.operator import graph_operator, like_second
-from eamp.ops.precision import accumulate_dtype
+from eamp.ops.precision import accumulate_dtype, in_dtype
 from eamp.ops.sums import Gradients, _save
 
 BLOCK = 16  # features gathered at a time: the largest tensor of P is [edges × BLOCK]
@@ -40,7 +40,7 @@ def _attended(a: Tensor, x: Tensor, backend: Backend, csr: CSR) -> Tensor:
     m, dtype = int(csr.rowptr[-1]), accumulate_dtype(x)
     ones = torch.ones(x.size(0), dtype=dtype, device=x.device)
     weighted = CSR(csr.rowptr, csr.col[:m], csr.reverse[:m], a[:m].to(dtype))
-    return backend.neighbour_sums(ones, x.to(dtype), ones, weighted, False).to(x.dtype)
+    return in_dtype(backend.neighbour_sums(ones, x.to(dtype), ones, weighted, False), x.dtype)
 
 
 def per_edge(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, *_: Any) -> Tensor:

@@ -18,7 +18,7 @@ from eamp.ops.backends import Backend, StepInput, choose, load
 from eamp.ops.boltzmann import entropy_drive
 from eamp.ops.normalisers import energy_normaliser, propagation_scale
 from eamp.ops.operator import graph_operator, like_first
-from eamp.ops.precision import accumulate_dtype, widen
+from eamp.ops.precision import accumulate_dtype, in_dtype, widen
 from eamp.ops.sums import Gradients, _inner, _weighted, weighted_by_squares
 
 Variant: TypeAlias = Literal["exact", "paper"]
@@ -112,13 +112,13 @@ def step_and_energy(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
 STEP = "Tensor x, Tensor c, Tensor temperature, float factor"
 
 
-@graph_operator("eamp::fused_step", STEP, step_and_energy, "(Tensor, Tensor)")
+@graph_operator("eamp::fused_step", STEP, step_and_energy, "(Tensor, Tensor)", constants=1)
 def _fused_step(
     x: Tensor, c: Tensor, temperature: Tensor, factor: float, backend: Backend, csr: CSR
 ) -> tuple[Tensor, Tensor]:
     given = StepInput(widen(x), csr, c, temperature.item(), factor)
     step, energy = backend.fused().forward(given)
-    return step.to(x.dtype), energy
+    return in_dtype(step, x.dtype), energy
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -195,6 +195,7 @@ _fused_step.differentiated(_backward, _save)
     "Tensor base, Tensor x, Tensor? inward, Tensor c, float temperature, float factor, "
     "bool scale_free",
     like_first,
+    constants=6,
 )
 def _add_step(
     base: Tensor,
@@ -208,7 +209,8 @@ def _add_step(
     csr: CSR,
 ) -> Tensor:
     given = StepInput(widen(x), csr, c, temperature, factor)
-    return backend.fused().added(given, widen(base), inward, scale_free).to(base.dtype)
+    out = backend.fused().added(given, widen(base), inward, scale_free)
+    return in_dtype(out, base.dtype)
 
 
 def _save_nothing(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -20,7 +20,7 @@ from torch import Tensor
 from eamp.graph import CSR, Graph
 from eamp.ops.backends import Backend, choose
 from eamp.ops.operator import graph_operator, like_second
-from eamp.ops.precision import accumulate_dtype, widen
+from eamp.ops.precision import accumulate_dtype, in_dtype, widen
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -108,7 +108,7 @@ def _weighted(
     q: Tensor, x: Tensor, r: Tensor | None, y: Tensor | None, backend: Backend, csr: CSR
 ) -> Tensor:
     second = (None, None) if r is None or y is None else (widen(r), widen(y))
-    return backend.weighted_differences(widen(q), widen(x), csr, *second).to(x.dtype)
+    return in_dtype(backend.weighted_differences(widen(q), widen(x), csr, *second), x.dtype)
 
 
 @graph_operator(
@@ -116,6 +116,7 @@ def _weighted(
     "Tensor left, Tensor x, Tensor right, Tensor? mixed_in, Tensor? bias, bool self_loops, "
     "float share",
     like_second,
+    constants=2,
 )
 def _neighbours(
     left: Tensor,
@@ -129,11 +130,11 @@ def _neighbours(
     csr: CSR,
 ) -> Tensor:
     wide = widen(x)
-    left, right = left.to(wide.dtype), right.to(wide.dtype)
+    left, right = in_dtype(left, wide.dtype), in_dtype(right, wide.dtype)
     mixed_in = None if mixed_in is None else widen(mixed_in)
-    bias = None if bias is None else bias.to(wide.dtype)
+    bias = None if bias is None else in_dtype(bias, wide.dtype)
     given = (left, wide, right, csr, self_loops, mixed_in, share, bias)
-    return backend.mixed_neighbour_sums(*given).to(x.dtype)
+    return in_dtype(backend.mixed_neighbour_sums(*given), x.dtype)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

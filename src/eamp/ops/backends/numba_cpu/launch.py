@@ -11,7 +11,7 @@ from eamp.ops.backends import Backend, StepInput
 from eamp.ops.backends.numba_cpu.kernels import FACTOR, TEMPERATURE, TICKET, tasks
 from eamp.ops.backends.numba_cpu.threads import run
 from eamp.ops.memory import large_empty, large_empty_like
-from eamp.ops.precision import TINY
+from eamp.ops.precision import TINY, in_dtype
 
 PARTS_PER_THREAD = 8  # so many that a thread which is held up leaves its share to the others
 
@@ -40,15 +40,17 @@ def launch(
 
     Operands that a task writes to must be contiguous and of the dtype of ``x``.
     """
-    of_x = (q, r, x, y, per_edge, per_node, scale, energy, out, base, unit, bias)
-    # A list, so that converted operands live until the tasks are done.
-    operands = [
-        None if operand is None else operand.contiguous() for operand in (*csr[:3], csr.edge_weight)
-    ] + [None if operand is None else operand.contiguous() for operand in of_x]
-    for slot, operand in enumerate(operands[3:], start=3):
-        if operand is not None and operand.dtype != x.dtype:
-            operands[slot] = operand.to(x.dtype)  # read only: results have the dtype of x
-    addresses = [0 if operand is None else operand.data_ptr() for operand in operands]
+    operands: list[Tensor] = []  # converted ones live here until the tasks are done
+    addresses: list[int] = []
+    given = (*csr, q, r, x, y, per_edge, per_node, scale, energy, out, base, unit, bias)
+    for slot, operand in enumerate(given):
+        if operand is None:
+            addresses.append(0)
+            continue
+        # Operands of another dtype are only read; results have the dtype of x.
+        operand = operand if slot < 3 else in_dtype(operand, x.dtype)
+        operands.append(operand.contiguous())
+        addresses.append(operands[-1].data_ptr())
     parts = PARTS_PER_THREAD * torch.get_num_threads()
     compiled = tasks(
         np.float64 if x.dtype == torch.float64 else np.float32,
