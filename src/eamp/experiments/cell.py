@@ -1,7 +1,5 @@
 """A cell: one network on one dataset, trained once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -45,7 +43,7 @@ class Cell(Settings):
         object.__setattr__(self, "name", self.name or self.model)
 
     @classmethod
-    def from_job(cls, job: Job) -> Cell:
+    def from_job(cls, job: Job) -> "Cell":
         """Return the cell of a job in a store, which an earlier version may have written."""
         return cls(**{k: v for k, v in upgraded(job).items() if k not in ("schema", "try")})
 

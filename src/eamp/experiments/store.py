@@ -223,7 +223,7 @@ class Store:
             self.storage.set_trial_state_values(trial_id, TrialState.FAIL)
 
     def lock_of(self, trial: FrozenTrial) -> FileLock | None:
-        """Return the file lock of a trial's worker beside the database, if all are on this machine."""
+        """Return the file lock of a trial's worker, if all workers are on this machine."""
         if not self.local or (file := sqlite_file(self.url)) is None:
             return None
         folder = file.with_name(f"{file.name}.locks")

@@ -4,8 +4,6 @@ The objective, ``val_accuracy``, is the *validation* accuracy at the epoch that 
 selects, as a mean over the seeds. Test nodes play no part.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping
@@ -77,7 +75,7 @@ class Search:
             )
 
     @classmethod
-    def saved_in(cls, store: Store) -> Search | None:
+    def saved_in(cls, store: Store) -> "Search | None":
         """Return the search of a store, or ``None`` if it holds a sweep."""
         saved = store.study.user_attrs.get("search")
         return None if saved is None else cls(**{**saved, "cell": Cell.from_job(saved["cell"])})

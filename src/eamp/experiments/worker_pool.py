@@ -1,7 +1,5 @@
 """A pool of worker processes that run the jobs of a store until all are settled."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -50,7 +48,7 @@ def count_settled(store: Store, jobs: Collection[Job]) -> int:
     return sum((trial := latest.get(job_key(job))) is not None and settled(trial) for job in jobs)
 
 
-def watch(pool: list[WorkerProcess], store: Store, jobs: Collection[Job]) -> None:
+def watch(pool: list["WorkerProcess"], store: Store, jobs: Collection[Job]) -> None:
     """Show the progress and replace workers that die, until all have ended with status 0."""
     before, deaths = count_settled(store, jobs), 0
     # Only a terminal shows the bar.

@@ -1,7 +1,5 @@
 """The entropy step around any message-passing layer."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Mapping
@@ -89,10 +87,14 @@ class EntropyAware(Module):
         auto = step.temperature == "auto"
         self.register_buffer("calibrated", torch.tensor(math.nan) if auto else None)
         self.position: Position | None = None  # set by eamp.nn.number_layers
+        # Whether the step is the default one with constants for T and, perhaps, λ.
+        learned = step.learn_weight or step.learn_temperature or auto
+        default = step.variant == "exact" and not step.normalize and step.detach
+        self._constant = default and not learned
         self._edge_index_position = edge_index_position(conv)
 
     @classmethod
-    def of(cls, conv: Module, step: EntropyStep) -> EntropyAware:
+    def of(cls, conv: Module, step: EntropyStep) -> "EntropyAware":
         """Return ``conv`` with the step of an :class:`EntropyStep`."""
         return cls(conv, **step.as_dict())
 
@@ -177,15 +179,10 @@ class EntropyAware(Module):
 
     def _constant_weight(self, at: Tensor, graph: Graph, position: Position | None) -> float | None:
         """Return λ if the step is one fused operator on constants, else ``None``."""
-        step = self.step
-        default = step.variant == "exact" and not step.normalize and step.detach
-        one_unit = graph.batch is None or not step.scale_free
-        measured = self.calibrated is not None or self.log_temperature is not None
-        if not default or not one_unit or measured or isinstance(self.weight, Tensor):
+        one_unit = graph.batch is None or not self.step.scale_free
+        if not self._constant or not one_unit or not is_fused(at, graph):
             return None
-        if not is_fused(at, graph):
-            return None
-        return ahead(self.weight, position, at.size(1), step.energy)
+        return ahead(self.weight, position, at.size(1), self.step.energy)
 
     def _weight_of(
         self,

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from eamp.graph import GraphError, Rows
-from eamp.ops.operator import like_first, operator
+from eamp.ops.operator import Operator, like_first
 
 
 def dropout(x: Tensor, p: float, training: bool = True, rows: Rows | None = None) -> Tensor:
@@ -80,10 +80,7 @@ def check_rows(x: Tensor, rows: Rows, has_kernel: bool) -> None:
         )
 
 
-@operator("eamp::dropout_at", like_first)
-def _dropout(
-    x: Tensor, seed: Tensor, p: float, start: Tensor | None, offset: Tensor | None
-) -> Tensor:
+def _drop(x: Tensor, seed: Tensor, p: float, start: Tensor | None, offset: Tensor | None) -> Tensor:
     # Imported when it first runs: Numba takes half a second to load.
     from eamp.ops.backends.numba_cpu.dropout import drop, drop_rows
 
@@ -102,4 +99,4 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return _dropout(grad, seed, ctx.p, start, offset), None, None, None, None
 
 
-_dropout.differentiated(_backward, _save)
+_dropout = Operator("eamp::dropout_at", _drop, like_first).differentiated(_backward, _save)

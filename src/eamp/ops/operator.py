@@ -6,8 +6,6 @@ for an operator. So both are made of the same functions, and a call outside of t
 first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +60,7 @@ class Operator:
         self.compute = compute
         self.direct: type[torch.autograd.Function] | None = None
 
-    def differentiated(self, backward: Backward, save: Save) -> Operator:
+    def differentiated(self, backward: Backward, save: Save) -> "Operator":
         """Add a derivative, and return the operator."""
         self.registered.register_autograd(backward, setup_context=save)
         compute = self.compute
@@ -91,11 +89,6 @@ class Operator:
         return self.direct.apply(*given[:first], given[first:])
 
 
-def operator(name: str, like: Callable[..., Any]) -> Callable[[Callable[..., Any]], Operator]:
-    """Return a decorator that makes an :class:`Operator` of a function."""
-    return lambda compute: Operator(name, compute, like)
-
-
 def graph_operator(
     name: str,
     inputs: str,
@@ -111,7 +104,7 @@ def graph_operator(
     because operators take neither objects nor tuples.
     """
 
-    def decorate(function: Callable[..., Any]) -> Operator:
+    def decorate(function: Callable[..., Any]) -> "Operator":
         def compute(*given: Any) -> Any:
             *operands, rowptr, col, reverse, edge_weight, backend = given
             return function(*operands, load(backend), CSR(rowptr, col, reverse, edge_weight))

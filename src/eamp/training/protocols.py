@@ -1,7 +1,5 @@
 """Training protocols: the settings of a training run, and which of its epochs counts."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
@@ -44,7 +42,7 @@ class Protocol:
         if not isinstance(epochs, int) or epochs < 1:
             raise ValueError(f"epochs must be a whole number of at least 1, but is {epochs!r}.")
 
-    def with_changes(self, **changes: Any) -> Protocol:
+    def with_changes(self, **changes: Any) -> "Protocol":
         """Return the protocol with some settings changed."""
         return replace(self, **changes)
 

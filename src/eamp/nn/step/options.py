@@ -1,7 +1,5 @@
 """``EntropyStep``: all options of the entropy step, in one frozen dataclass."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping
@@ -110,7 +108,7 @@ class EntropyStep:
             )
 
     @classmethod
-    def of(cls, given: EntropyStep | Mapping[str, Any], **defaults: Any) -> EntropyStep:
+    def of(cls, given: "EntropyStep | Mapping[str, Any]", **defaults: Any) -> "EntropyStep":
         """Return the options of a mapping; ``defaults`` are for those that the mapping leaves out.
 
         An :class:`EntropyStep` is returned as it is.
