@@ -47,7 +47,7 @@ _ROOM_OF = {
     "wrap": "nn",
 }
 _ROOMS = {"cli", "data", "experiments", "paper", "report", "training", *_ROOM_OF.values()}
-_MOVED = {"batching", "diffusion", "distributed"}  # old modules, which warn when they are imported
+_MOVED = {"batching", "diffusion", "distributed"}  # old modules, whose names warn when used
 
 
 def __getattr__(name: str) -> Any:

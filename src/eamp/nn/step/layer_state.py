@@ -1,4 +1,4 @@
-"""What a schedule of λ may look at in a layer, and the measures it takes there."""
+"""The state of a layer that a schedule of λ sees, and the measures that it takes there."""
 
 import math
 from typing import NamedTuple
