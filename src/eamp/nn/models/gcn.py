@@ -3,8 +3,10 @@
 from itertools import pairwise
 from typing import Literal
 
+import torch
 from torch import Tensor
-from torch.nn import Linear, Module
+from torch.nn import Linear, Module, ModuleList
+from torch_geometric.nn.resolver import normalization_resolver
 
 from eamp.graph import Adjacency, as_graph
 from eamp.nn.conv.gcn_conv import GCNConv
@@ -33,6 +35,10 @@ class GCN(NodeClassifier):
     Args:
         form: ``"authors"`` for the layer in the code of the paper's authors, or ``"paper"`` for the
             layer in the paper's equations, whose default ``placement`` is ``"input"``.
+        norm: The name of a PyG normalisation between each hidden layer and its activation, such as
+            ``"BatchNorm"``, ``"GraphNorm"`` or ``"PairNorm"``, or ``None``. It follows the step.
+        initial_gain: Factor on the initial (Glorot) weights of the hidden layers.
+            :math:`\sqrt 2` keeps the scale of an embedding through weights and ReLU.
 
     Example:
         >>> model = GCN(16, 64, 7, num_layers=2, entropy=dict(weight=1.0, temperature=10.0))
@@ -48,6 +54,8 @@ class GCN(NodeClassifier):
         dropout: float = 0.0,
         entropy: Entropy = None,
         form: Literal["authors", "paper"] = "authors",
+        norm: str | None = None,
+        initial_gain: float = 1.0,
         checkpoint: bool = False,
     ) -> None:
         super().__init__(num_layers, dropout, checkpoint)
@@ -62,6 +70,22 @@ class GCN(NodeClassifier):
         )
         self.convs = entropic_layers(layers, entropy, "input" if paper else "output")
         self.output = GCNConv(widths[-1], out_channels)
+        norms = [normalization_resolver(norm, width) for width in widths[1:]] if norm else []
+        self.norms = ModuleList(norms)
+        self.initial_gain = initial_gain
+        self.scale_weights()
+
+    def reset_parameters(self) -> None:
+        """Reset every layer, and scale the weights of the hidden ones by ``initial_gain``."""
+        super().reset_parameters()
+        self.scale_weights()
+
+    @torch.no_grad()
+    def scale_weights(self) -> None:
+        """Multiply the weights of the hidden layers by ``initial_gain``."""
+        for name, parameter in self.convs.named_parameters():
+            if name.endswith("lin.weight"):
+                parameter *= self.initial_gain
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
@@ -74,5 +98,12 @@ class GCN(NodeClassifier):
                 return conv(x, graph)
             return conv(self.drop(x, graph), graph).relu()
 
-        x = self.run(layer, self.convs, x)
+        def normalised(x: Tensor, pair: tuple[Module, Module]) -> Tensor:
+            conv, norm = pair
+            return norm(conv(self.drop(x, graph), graph)).relu()
+
+        if self.norms:
+            x = self.run(normalised, zip(self.convs, self.norms, strict=True), x)
+        else:
+            x = self.run(layer, self.convs, x)
         return self.output(self.drop(x, graph), graph)
