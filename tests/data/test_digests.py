@@ -17,11 +17,12 @@ from eamp.data.digests import (
 )
 from eamp.data.errors import RefusedError
 from eamp.data.package_index import MEMBERS
-from eamp.data.planetoid import SIZES, SUFFIXES
+from eamp.data.sources import SIZES, family_of
 
 
 def test_every_file_that_may_be_read_has_a_digest() -> None:
-    wanted = {f"ind.{name}.{part}" for name in SIZES for part in SUFFIXES} | {"cora.content"}
+    wanted = {file for name in SIZES for file in family_of(name).file_names(name)}
+    wanted |= {"cora.content"}
     wanted |= {archive.file for archives in MEMBERS.values() for archive in archives}
     assert wanted == set(FILE_DIGESTS)
     assert set(ARRAY_DIGESTS) == set(SIZES)

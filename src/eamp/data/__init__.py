@@ -1,4 +1,4 @@
-"""Graphs by name: Cora, CiteSeer and PubMed, generated graphs, your own, and PyG's datasets."""
+"""Graphs by name: Cora and other datasets, generated graphs, your own, and PyG's datasets."""
 
 from eamp.data.cache import cache_folder
 from eamp.data.catalogue import CheckResult, Entry, Summary, available, check, get, summarize
