@@ -79,7 +79,7 @@ def read(name: str) -> tuple[Arrays, str] | None:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             arrays = {field: stored[field] for field in stored.files if field != "source"}
             source = str(stored["source"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except Exception as error:  # a damaged zip or array header can raise nearly anything
         raise RefusedError(f"{origin} is refused: it cannot be read ({error}).") from error

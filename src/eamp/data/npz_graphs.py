@@ -94,8 +94,12 @@ def check_array(
 
 def checked_features(x: Array) -> npt.NDArray[np.float32]:
     """Return finite float32 features ``[nodes, features]``."""
-    valid = x.ndim == 2 and x.shape[1] > 0 and x.dtype.kind in "fiub"
-    check_array("x", x, valid, "numbers, shape [nodes, features] with at least one feature")
+    valid = x.ndim == 2 and x.dtype.kind in "fiub"
+    check_array("x", x, valid, "numbers, shape [nodes, features]")
+    if x.shape[1] == 0:
+        raise DataError(
+            "x has no features; give every node at least one, for example the number 1."
+        )
     return finite("x", x, "nodes")
 
 
