@@ -54,7 +54,7 @@ def test_pyg_works_in_a_private_folder_of_the_cache(
     def make(root: str, name: str) -> Fake:
         roots.append(Path(root))
         assert list(Path(root).parent.iterdir()) == []
-        assert Path(root).parent.stat().st_mode & 0o77 == 0
+        assert os.name != "posix" or Path(root).parent.stat().st_mode & 0o77 == 0
         return fake(root, name)
 
     monkeypatch.setattr(pyg, "WebKB", make)

@@ -131,11 +131,11 @@ def generate(kind: str, options: str) -> Data:
     for option in filter(None, (part.strip() for part in options.split(","))):
         key, _, value = option.partition("=")
         sides = option.split("x")
+        if key in given:
+            raise DataError(f"{kind} has the option {key} twice in {options!r}; keep one.")
         try:
             if kind == "grid" and len(sides) == 2 and all(side.isdecimal() for side in sides):
                 given["rows"], given["columns"] = map(int, sides)
-            elif key in given:
-                raise DataError(f"{kind} has the option {key} twice in {options!r}; keep one.")
             else:
                 given[key] = type(defaults[key])(value)
         except (KeyError, ValueError):
