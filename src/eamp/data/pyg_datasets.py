@@ -31,7 +31,7 @@ from eamp.data.splits import MASKS
 # be downloaded and then refused, and some run code from their downloads, so they are not tried.
 CLASSES = (
     *("Actor", "Airports", "Amazon", "AttributedGraphDataset", "BAShapes", "CitationFull"),
-    *("CityNetwork", "Coauthor", "CoraFull", "DGraphFin", "DeezerEurope", "EllipticBitcoinDataset"),
+    *("CityNetwork", "Coauthor", "CoraFull", "DeezerEurope", "EllipticBitcoinDataset"),
     *("FacebookPagePage", "FakeDataset", "Flickr", "GitHub", "HeterophilousGraphDataset"),
     *("KarateClub", "LINKXDataset", "LastFMAsia", "Planetoid", "Reddit", "Reddit2", "Twitch"),
     *("WebKB", "WikiCS", "WikipediaNetwork"),
