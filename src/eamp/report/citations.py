@@ -21,6 +21,7 @@ KEYS_OF_MODELS: dict[str, tuple[str, ...]] = {
     "entropic-deep-gcn": (PAPER, "gasteiger2019predict", "chen2020simple"),
     "residual-gcn": ("li2019deepgcns", "li2020deepergcn", "kipf2017semi"),
     "linear": ("gasteiger2019predict", "wu2019simplifying"),
+    "appnp": ("gasteiger2019predict",),
     "noisy-gcn": ("godwin2022simple", "kipf2017semi"),
     "gat": ("velickovic2018graph", "fey2019fast"),
     "graphsage": ("hamilton2017inductive", "fey2019fast"),

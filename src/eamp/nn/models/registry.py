@@ -98,6 +98,7 @@ MODELS: dict[str, Callable[..., Module]] = {
     "entropic-deep-gcn": partial(with_entropy, DeepGCN, default=DEEP_STEP),
     "residual-gcn": ResidualGCN,
     "linear": LinearPropagation,
+    "appnp": LinearPropagation,
     "noisy-gcn": partial(noisy, GCN),
     "gat": partial(from_pyg, GAT),
     "graphsage": partial(from_pyg, GraphSAGE),
