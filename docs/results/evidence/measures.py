@@ -32,7 +32,7 @@ def main() -> None:
         *spectrum(graph),
         *fixed_point(),
     ]
-    with (Path(__file__).parent / "measures.csv").open("w", newline="") as file:
+    with (Path(__file__).parent / "measures.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["quantity", "setting", "value"])
         writer.writerows((*names, f"{value:.6g}") for *names, value in rows)
@@ -51,13 +51,13 @@ def gradient_errors(raw: torch.Tensor, x: torch.Tensor, graph: eamp.Graph) -> It
         "random, 4 propagations": smooth,
     }
     for name, embedding in features.items():
-        for temperature in (1.0, 10.0, 1e6):
+        for temperature, written in ((1.0, "1"), (10.0, "10"), (1e6, "∞")):
             exact, paper = (
                 eamp.entropy_gradient(embedding.double(), graph, temperature, variant=variant)
                 for variant in ("exact", "paper")
             )
             error = float((paper - exact).norm() / exact.norm())
-            yield "error of the published gradient", f"{name}, T = {temperature:g}", error
+            yield "error of the published gradient", f"{name}, T = {written}", error
 
 
 def thresholds(graph: eamp.Graph) -> Iterator[Row]:
