@@ -121,10 +121,10 @@ def by_depth(recipe: str) -> str:
     return markdown(["method", *(f"{data}, {depth} layers" for data, depth in places)], rows)
 
 
-def chosen_on_map(temperature: float) -> pd.Series:
+def chosen_on_map(temperature: float, network: str = "Identity") -> pd.Series:
     """Return the test accuracy per kind of graph, with gain and depth chosen by validation."""
     runs = pd.read_csv(MAP)
-    runs = runs[(runs["network"] == "Identity") & (runs["degree"] > 0)]
+    runs = runs[(runs["network"] == network) & (runs["degree"] > 0)]
     runs = runs[(runs["gain"] == 0) | (runs["temperature"] == temperature)]
     means = runs.groupby([*GRAPHS, "gain", "depth"])[["val_accuracy", "test_accuracy"]].mean()
     return means.loc[means.groupby(GRAPHS)["val_accuracy"].idxmax()].droplevel(["gain", "depth"])[
