@@ -161,6 +161,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "learned_weights_deep": partial(compare, "learned_weights_deep", "GCNII"),
     "gcnii_authors": partial(compare, "gcnii_authors", "GCNII"),
     "gcnii_pubmed": partial(compare, "gcnii_pubmed", "GCNII"),
+    "paper_equation": partial(compare, "paper_equation", "no step"),
     "deep_models": partial(by_depth, "deep_models"),
     "map_of_temperatures": map_of_temperatures,
     "measures": measures,
