@@ -107,7 +107,7 @@ def shallow_pairnorm(summary: pd.DataFrame) -> Iterator[Finding]:
         ours = [mean_text(row, "best_val_accuracy") for row in rows]
         yield Finding(
             f"That {ENTROPIC} outperforms {PAIRNORM} when shallow {'holds' if holds else 'fails'} "
-            f"on {title(data)} with {depth} layers, by {PAPER_READING}: {ours[0]} against {ours[1]}."
+            f"on {title(data)} with {depth} layers ({PAPER_READING}: {ours[0]} against {ours[1]})."
         )
 
 
