@@ -23,6 +23,7 @@ KEYS_OF_MODELS: dict[str, tuple[str, ...]] = {
     "linear": ("gasteiger2019predict", "wu2019simplifying"),
     "appnp": ("gasteiger2019predict",),
     "noisy-gcn": ("godwin2022simple", "kipf2017semi"),
+    "dropedge-gcn": ("rong2020dropedge", "kipf2017semi"),
     "gat": ("velickovic2018graph", "fey2019fast"),
     "graphsage": ("hamilton2017inductive", "fey2019fast"),
     "egnn": ("zhou2021dirichlet",),
