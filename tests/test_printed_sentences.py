@@ -71,6 +71,12 @@ def closed_form() -> Iterator[str]:
     yield {3: "three times too high"}[round(formula / real)]
 
 
+def regimes() -> Iterator[str]:
+    yield from facts()
+    added = 100 * (trained(STEP)["test_accuracy"] - trained(RESIDUAL)["test_accuracy"])
+    yield f"adds {added.mean():+.1f} ± {added.std():.1f} ({len(added)} seeds)"
+
+
 def depth_page() -> Iterator[str]:
     for depth in (64, 256, 1000):
         part = trained(STEP, depth)
@@ -123,7 +129,7 @@ SENTENCES: dict[str, tuple[Callable[[], Iterator[str]], ...]] = {
     "docs/depth.md": (depth_page,),
     "docs/schedules.md": (thresholds,),
     "docs/results/depth/where_it_helps.md": (facts,),
-    "docs/results/evidence/README.md": (gradient, thresholds, closed_form),
+    "docs/results/evidence/README.md": (regimes, gradient, thresholds, closed_form),
     "docs/results/gcnii_cora.md": (gcnii,),
     "docs/results/paper/README.md": (figure_3,),
     "src/eamp/ops/README.md": (gradient,),
