@@ -117,8 +117,9 @@ def entropy_gradient(
         x: features, ``[n, F]``.
         graph: an :class:`eamp.Graph`, or anything one can be made of.
         temperature: T > 0, a number or a one-element tensor.
-        variant: ``"exact"``, or ``"paper"`` for the published formula, which has :math:`C_i` in
-            place of :math:`C_j` and is exact on regular graphs only.
+        variant: ``"exact"``; ``"paper"`` for the published formula, which has :math:`C_i` in place
+            of :math:`C_j` and is exact on regular graphs only; or ``"permuted"``, a control for
+            experiments, whose :math:`p_i (1 - E_i/T)` is that of another node of equal degree.
         normalize: take the entropy of the normalised distribution.
         check_finite: see :func:`dirichlet_energy`.
 

@@ -28,6 +28,7 @@ class DeepGCN(NodeClassifier):
         layer_dropout: Probability of dropping a feature before every layer. Default: ``dropout``.
         weights: How a layer transforms its features; see :class:`eamp.nn.DeepConv`.
         initial_residual: :math:`\alpha`, the share of the encoder's output in every layer.
+        skip: The share of a layer's own input in its propagation; see :class:`eamp.nn.DeepConv`.
         theta: :math:`\theta` of ``weights="mapping"``.
         residual: Add the input of each layer to its output.
         shared: Apply one layer *L* times.
@@ -54,6 +55,7 @@ class DeepGCN(NodeClassifier):
         weights: Weights = "none",
         initial_residual: float = 0.1,
         theta: float = 0.5,
+        skip: float = 0.0,
         residual: bool = False,
         shared: bool = False,
         linear: bool = False,
@@ -66,7 +68,7 @@ class DeepGCN(NodeClassifier):
         layer_dropout = dropout if layer_dropout is None else layer_dropout
 
         def deep_conv(layer: int) -> DeepConv:
-            options = (weights, initial_residual, theta, layer_dropout)
+            options = (weights, initial_residual, theta, layer_dropout, skip)
             return DeepConv(hidden_channels, layer, num_layers, *options)
 
         self.encoder = Linear(in_channels, hidden_channels)

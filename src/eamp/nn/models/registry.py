@@ -11,6 +11,7 @@ from eamp.nn.conv.from_pyg import FromPyG
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.acmp import ACMP
 from eamp.nn.models.deep_gcn import DeepGCN
+from eamp.nn.models.drop_edge import DropEdge
 from eamp.nn.models.egnn import EGNN
 from eamp.nn.models.g2 import G2
 from eamp.nn.models.gcn import GCN
@@ -86,6 +87,13 @@ def noisy(
     return NoisyNodes(inner, out_channels, noise=noise, weight=noise_weight)
 
 
+def dropping_edges(
+    model: Callable[..., Module], *sizes: int, drop_edge: float = 0.3, **options: Any
+) -> DropEdge:
+    """Build :class:`DropEdge` around ``model``."""
+    return DropEdge(model(*sizes, **options), drop_edge)
+
+
 # NodeClassifier documents the arguments that all of them take.
 MODELS: dict[str, Callable[..., Module]] = {
     "gcn": GCN,
@@ -98,7 +106,9 @@ MODELS: dict[str, Callable[..., Module]] = {
     "entropic-deep-gcn": partial(with_entropy, DeepGCN, default=DEEP_STEP),
     "residual-gcn": ResidualGCN,
     "linear": LinearPropagation,
+    "appnp": LinearPropagation,
     "noisy-gcn": partial(noisy, GCN),
+    "dropedge-gcn": partial(dropping_edges, GCN),
     "gat": partial(from_pyg, GAT),
     "graphsage": partial(from_pyg, GraphSAGE),
     "egnn": EGNN,
