@@ -22,7 +22,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=50, help="including those of earlier calls")
     parser.add_argument("--seeds", type=int, default=1, help="seeds whose mean a trial is")
     parser.add_argument("--prune", type=bool, default=True, help="stop trials below the median")
-    parser.add_argument("--study", type=str | None, help="by default model, dataset and depth")
+    parser.add_argument("--study", type=str, help="by default model, dataset and depth")
     shared.add_store(parser, "out/tune")
     shared.add_workers(parser)
 

@@ -9,7 +9,7 @@ from eamp.experiments.parent_process import end_with_parent
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("--study", type=str | None, help="needed if the store holds several")
+    parser.add_argument("--study", type=str, help="needed if the store holds several")
     shared.add_store(parser)
     parser.add_argument(
         "--with_parent", type=int | None, help="end when the process of this number has ended"

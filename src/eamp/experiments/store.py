@@ -101,7 +101,7 @@ class Claim:
         """Mark the attempt as ended by the environment; :meth:`Store.recover` queues the job."""
         trial = self.store.storage.get_trial(self.trial_id)
         faults = trial.user_attrs.get("faults", 0) + 1
-        for name, value in {"fault": reason, "faults": faults}.items():
+        for name, value in {"faults": faults, "fault": reason}.items():  # a fault has a number
             self.store.storage.set_trial_user_attr(self.trial_id, name, value)
         self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
 
