@@ -11,6 +11,7 @@ ADVICE = {
     errno.EDQUOT: "free some space in your quota",
     errno.EROFS: "make the disk writable",
     errno.EACCES: "make the files writable",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ENFILE: "raise the limit of open files",
     errno.ENOMEM: "free some memory, or use fewer --workers",
