@@ -17,6 +17,7 @@ from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 from eamp.graph.csr import CSR, index_type_of
 from eamp.graph.errors import GraphError
 from eamp.graph.graph import Adjacency, Graph
+from eamp.graph.transforms import outside_transforms, transformed, unmapped
 
 
 class Cached(NamedTuple):
@@ -39,11 +40,19 @@ def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> 
     """
     if isinstance(adjacency, Graph):
         return adjacency
+    if transformed() and isinstance(adjacency, Tensor):
+        with outside_transforms():
+            return graph_of_tensor(unmapped(adjacency), num_nodes, symmetrize)
     if not isinstance(adjacency, Tensor):
         return Graph(adjacency, num_nodes, symmetrize=symmetrize)
     if torch.compiler.is_compiling():
         rowptr, col, reverse, degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
         return Graph._of(CSR(rowptr, col, reverse, None), degree, key=adjacency)
+    return graph_of_tensor(adjacency, num_nodes, symmetrize)
+
+
+def graph_of_tensor(adjacency: Tensor, num_nodes: int, symmetrize: bool) -> Graph:
+    """Return the cached graph of a tensor, or convert it and cache the graph."""
     entry = _cache.get(adjacency)
     if entry is None or not unchanged(adjacency, entry):
         contents = tuple(part.detach().clone() for part in dense_parts(adjacency))
