@@ -171,7 +171,7 @@ def check_temperature(temperature: float | Tensor) -> float | Tensor:
         if temperature.device.type != "cpu":
             return temperature  # reading the value would stall the queue
         with outside_transforms():
-            lowest = float(unwrapped(temperature).min())
+            lowest = float(unwrapped(temperature).detach().min())
     elif isinstance(temperature, bool) or not isinstance(temperature, int | float):
         raise ValueError(f"temperature must be a number > 0, but is {temperature!r}.")
     else:
