@@ -16,7 +16,7 @@ def over_temperature(energy: Tensor, temperature: float | Tensor) -> Tensor:
     """
     largest = torch.finfo(energy.dtype).max
     if isinstance(temperature, Tensor):
-        limit = (VANISHED * temperature.detach()).clamp(max=largest).to(energy)
+        limit = (VANISHED * temperature.detach().to(energy)).clamp(max=largest)
         return energy.clamp(max=limit) / temperature
     return energy.clamp(max=min(VANISHED * temperature, largest)) / temperature
 
