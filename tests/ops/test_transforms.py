@@ -1,4 +1,4 @@
-"""Transforms of torch.func, forward-mode AD, threads, inference mode and tensors without contents."""
+"""Transforms of torch.func, forward-mode AD, threads, inference mode, tensors without contents."""
 
 import threading
 from collections.abc import Callable

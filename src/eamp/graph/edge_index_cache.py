@@ -71,13 +71,7 @@ def graph_for(
 
     Every function and layer of eamp comes in through this door.
     """
-    if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point():
-        got = f"{list(x.shape)} of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
-        one = isinstance(x, Tensor) and x.dim() == 1
-        hint = " Pass x.unsqueeze(1) for one feature per node." if one else ""
-        raise GraphError(
-            f"x must hold real features of shape [num_nodes, num_features]; got {got}.{hint}"
-        )
+    check_features(x)
     graph = as_graph(adjacency, x.size(0), symmetrize)
     if graph.num_nodes != x.size(0):
         raise GraphError(
@@ -96,6 +90,22 @@ def graph_for(
             f"{int(bad[0])}."
         )
     return graph
+
+
+def check_features(x: Tensor) -> None:
+    """Raise an error unless ``x`` is a matrix of real numbers."""
+    if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point():
+        got = f"{list(x.shape)} of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
+        hint = ""
+        if not isinstance(x, Tensor):
+            hint = " Pass torch.as_tensor(x, dtype=torch.float32)."
+        elif x.dim() == 1:
+            hint = " Pass x.unsqueeze(1) for one feature per node."
+        elif x.dim() == 2 and not x.is_complex():
+            hint = " Pass x.float()."
+        raise GraphError(
+            f"x must hold real features of shape [num_nodes, num_features]; got {got}.{hint}"
+        )
 
 
 def findable_by_key(graph: Graph) -> None:

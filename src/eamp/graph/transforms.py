@@ -27,7 +27,7 @@ def transformed() -> bool:
 
 
 def unwrapped(tensor: Tensor) -> Tensor:
-    """Return the tensor inside the wrappers of transforms; that of ``vmap`` has a dimension more."""
+    """Return the tensor inside the wrappers; that of ``vmap`` has one more dimension."""
     while is_functorch_wrapped_tensor(tensor):
         tensor = get_unwrapped(tensor)
     return tensor

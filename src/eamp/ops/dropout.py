@@ -100,10 +100,10 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return _dropout(grad, seed, ctx.p, start, offset), None, None, None, None
 
 
-def _plain(x: Tensor, *mask: Any) -> Tensor:
-    where = [unwrapped(place) if isinstance(place, Tensor) else place for place in mask]
+def _plain(x: Tensor, seed: Tensor, p: float, *places: Tensor | None) -> Tensor:
+    start, offset = (None if place is None else unwrapped(place) for place in places)
     with outside_transforms():
-        kept = _drop(torch.ones(x.shape, dtype=x.dtype), *where)
+        kept = _drop(torch.ones(x.shape, dtype=x.dtype), unwrapped(seed), p, start, offset)
     return x * kept
 
 
