@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
+from eamp.graph.transforms import transformed
 from eamp.ops.backends import Backend, StepInput, choose, load
-from eamp.ops.boltzmann import entropy_drive
+from eamp.ops.boltzmann import entropy_drive, over_temperature
 from eamp.ops.normalisers import energy_normaliser, propagation_scale
 from eamp.ops.operator import graph_operator, like_first
 from eamp.ops.precision import accumulate_dtype, in_dtype, widen
@@ -121,7 +122,7 @@ def add_fused_step(
 
 def is_fused(x: Tensor, graph: Graph) -> bool:
     """Return whether the backend for ``x`` has a fused step that can run on ``graph``."""
-    return graph.in_one_piece and _has_fused_step(choose(x.device))
+    return graph.in_one_piece and not transformed() and _has_fused_step(choose(x.device))
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # torch's
@@ -175,10 +176,11 @@ def step_derivatives(
     ∂q_i/∂E_i = −(C_i p_i/T)(2 − E_i/T) and ∂q_i/∂T = C_i p_i (E_i/T²)(2 − E_i/T). ``where`` is the
     graph's CSR and the name of the backend.
     """
-    inverse = 1 / temperature.to(energy.dtype)
-    ratio = energy * inverse
+    temperature_here = temperature.to(energy.dtype)
+    ratio = over_temperature(energy, temperature_here)
     cp = factor * c * torch.exp(-ratio)
-    slope = _inner(x, grad_step, *where) * cp * (2 - ratio) * inverse
+    grad_q = torch.where(cp != 0, _inner(x, grad_step, *where), 0.0)  # it may be infinite
+    slope = grad_q * cp * (2 - ratio) / temperature_here
     # Through x in W, and through E = C/2 · D(x), whose derivative is W(C, x).
     through_energy = c * (grad_energy - slope)
     wrt_x = _weighted(cp * (1 - ratio), grad_step, through_energy, x, *where)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.nn import Linear
 
-from eamp.graph import Adjacency, Graph, as_graph
+from eamp.graph import Adjacency, Graph
+from eamp.nn.checks import check_share
 from eamp.nn.conv.deep_conv import DeepConv, Weights
 from eamp.nn.entropic import Entropy, applied
 from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
@@ -63,9 +64,11 @@ class DeepGCN(NodeClassifier):
         placement: Placement = "input",
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
         self.residual, self.linear = residual, linear
         layer_dropout = dropout if layer_dropout is None else layer_dropout
+        check_share("layer_dropout", layer_dropout)
 
         def deep_conv(layer: int) -> DeepConv:
             options = (weights, initial_residual, theta, layer_dropout, skip)
@@ -78,7 +81,7 @@ class DeepGCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
         x_0 = self.encoder(self.drop(x, graph)).relu()
         numbers = range(self.num_layers)
         x = self.run(lambda x, number: self.layer(x, number, x_0, graph), numbers, x_0)

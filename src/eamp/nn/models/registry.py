@@ -7,6 +7,7 @@ from typing import Any
 from torch.nn import Module, ModuleList
 from torch_geometric.nn import GAT, GraphSAGE
 
+from eamp.nn.checks import check_count, check_sizes
 from eamp.nn.conv.from_pyg import FromPyG
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.acmp import ACMP
@@ -65,6 +66,13 @@ def from_pyg(
             f"checkpoint=True is for eamp's own models, but {architecture.__name__} is PyG's; "
             "leave checkpoint out."
         )
+    check_sizes((in_channels, hidden_channels, out_channels), num_layers, dropout)
+    heads = options.get("heads", 1)
+    check_count("heads", heads)
+    if hidden_channels % heads != 0:
+        raise ValueError(
+            f"hidden_channels must be a multiple of heads, but is {hidden_channels} for {heads}."
+        )
     sizes = (in_channels, hidden_channels, num_layers + 1, out_channels)
     model = architecture(*sizes, dropout=dropout, **options)
     model.convs = ModuleList(FromPyG(conv) for conv in model.convs)
@@ -83,6 +91,7 @@ def noisy(
     **options: Any,
 ) -> NoisyNodes:
     """Build :class:`NoisyNodes` around ``model``, with one more output for every input feature."""
+    check_sizes((in_channels, hidden_channels, out_channels), num_layers)
     inner = model(in_channels, hidden_channels, out_channels + in_channels, num_layers, **options)
     return NoisyNodes(inner, out_channels, noise=noise, weight=noise_weight)
 

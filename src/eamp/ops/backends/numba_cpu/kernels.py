@@ -17,6 +17,7 @@ from eamp.ops.backends.numba_cpu.rows import (
     add_differences,
     first_row,
     neighbour_factor,
+    over_temperature,
     set_differences,
     set_neighbours,
 )
@@ -138,7 +139,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 for e in range(rowptr[i], rowptr[i + 1]):
                     total += weight[e] * per_edge[e] if weighted else per_edge[e]
                 energy[i] = c[i] * (total * real(0.5))
-                ratio = energy[i] / temperature
+                ratio = over_temperature(energy[i], temperature)
                 q[i] = factor * c[i] * np.exp(-ratio) * (real(1) - ratio)
             part = draw_ticket(block)
 
@@ -165,9 +166,10 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 grad_q = real(0)
                 for e in range(rowptr[i], rowptr[i + 1]):
                     grad_q += weight[e] * per_edge[e] if weighted else per_edge[e]
-                ratio = energy[i] / temperature
+                ratio = over_temperature(energy[i], temperature)
                 cp = factor * c[i] * np.exp(-ratio)
-                slope = grad_q * cp * (real(2) - ratio) / temperature
+                # 0 where p is, however large the products of differences are.
+                slope = grad_q * cp * (real(2) - ratio) / temperature if cp != 0 else real(0)
                 q[i] = cp * (real(1) - ratio)
                 r[i] = c[i] * (per_node[i] - slope)
                 per_node[i] = slope * ratio
