@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from jsonargparse import ArgumentParser
-
 import eamp
 from eamp.cli import bench, cite, data, diagnose, report, reproduce, sweep, train, tune, work
 from eamp.cli.exit_status import fail
+from eamp.cli.parser import ArgumentParser
 
 MODULES = (reproduce, train, sweep, work, tune, diagnose, report, bench, data, cite)
 COMMANDS = {module.__name__.rpartition(".")[2]: module for module in MODULES}

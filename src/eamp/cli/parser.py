@@ -1,0 +1,54 @@
+"""The parser of the command line, which tells a mistake in one line."""
+
+import re
+from pathlib import Path
+from typing import Any, NoReturn, get_args
+
+import jsonargparse
+
+from eamp.cli.exit_status import fail
+
+KINDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Path: "a path",
+    dict[str, Any]: "a mapping in quotation marks, as in '{\"weight\": 3}'",
+}
+
+
+class ArgumentParser(jsonargparse.ArgumentParser):
+    """A parser that names an option, what came and what was expected, in one line."""
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        """Print the mistake and end with exit status 2."""
+        parser = getattr(ex, "subcommand_parser", None) or self
+        command = parser.prog.replace(" [options]", "")
+        self.exit(fail(f"{in_words(parser, message)}; see `{command} --help`."))
+
+
+def in_words(parser: jsonargparse.ArgumentParser, message: str) -> str:
+    """Return a message of jsonargparse in words of the command line."""
+    message = " ".join(message.split()).rstrip(".")
+    if found := re.match(r'Parser key "(\w+)": .*?(?:Got|Given) value: ?(.*)', message):
+        name, value = found.groups()
+        action = next(action for action in parser._actions if action.dest == name)
+        kind = getattr(action, "_typehint", action.type)
+        return f"--{name} must be {expected(kind)}, but is {value!r}"
+    if "subcommand" in message:
+        commands = ", ".join(parser._subcommands_action.choices)
+        given = re.search("invalid choice: ('.*?') ", message)
+        return (f"there is no command {given[1]}" if given else "no command") + f"; {commands}"
+    if found := re.match(r"the following arguments are required: (\w+)\.(\w+)", message):
+        return f"`eamp {found[1]}` needs {found[2]}"
+    return message
+
+
+def expected(kind: Any) -> str:
+    """Return how an error names a type; ``None`` stands for an option that was left out."""
+    kinds = [each for each in get_args(kind) if each is not type(None)]
+    if kind in KINDS or not kinds:
+        return KINDS.get(kind, "a text")
+    if isinstance(kinds[0], str):  # the choices of a Literal
+        return " or ".join(map(str, kinds))
+    return " or ".join(map(expected, kinds))
