@@ -13,7 +13,7 @@ KINDS = {
     float: "a number",
     bool: "true or false",
     Path: "a path",
-    dict[str, Any]: "a mapping in quotation marks, as in '{\"weight\": 3}'",
+    dict[str, Any]: "a mapping in quotation marks",
 }
 
 
@@ -32,16 +32,22 @@ def in_words(parser: jsonargparse.ArgumentParser, message: str) -> str:
     message = " ".join(message.split()).rstrip(".")
     if found := re.match(r'Parser key "(\w+)": .*?(?:Got|Given) value: ?(.*)', message):
         name, value = found.groups()
-        action = next(action for action in parser._actions if action.dest == name)
-        kind = getattr(action, "_typehint", action.type)
-        return f"--{name} must be {expected(kind)}, but is {value!r}"
+        option = next(action for action in parser._actions if action.dest == name)
+        kind = getattr(option, "_typehint", option.type)
+        return f"--{name} must be {expected(kind)}, but is {value!r} ({option.help})"
     if "subcommand" in message:
-        commands = ", ".join(parser._subcommands_action.choices)
         given = re.search("invalid choice: ('.*?') ", message)
-        return (f"there is no command {given[1]}" if given else "no command") + f"; {commands}"
+        wrong = f"there is no command {given[1]}" if given else "a command is missing"
+        return f"{wrong}; there are {', '.join(parser._subcommands_action.choices)}"
     if found := re.match(r"the following arguments are required: (\w+)\.(\w+)", message):
-        return f"`eamp {found[1]}` needs {found[2]}"
-    return message
+        command, name = found.groups()
+        arguments = parser._subcommands_action.choices[command]._actions
+        what = next(action.help for action in arguments if action.dest == name)
+        return f"`eamp {command}` needs its argument {name}: {what}"
+    if found := re.match(r"argument (\S+): invalid choice: ('.*?') \(choose from (.*)\)", message):
+        return f"{found[1]} must be one of {found[3]}, but is {found[2]}"
+    message = re.sub(r"argument (\S+): expected one argument", r"\1 needs a value", message)
+    return message.replace("unrecognized arguments:", "there is no option or argument")
 
 
 def expected(kind: Any) -> str:

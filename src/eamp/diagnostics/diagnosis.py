@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import inspect
+import io
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,7 @@ from eamp.diagnostics.advice import advise
 from eamp.diagnostics.probing import Probe
 from eamp.diagnostics.rendering import format_number
 from eamp.diagnostics.verdict import Finding, Kind, findings, scale_free_energy
+from eamp.files import write_atomically
 from eamp.graph import as_graph
 from eamp.nn.wrapping import Selection
 
@@ -153,12 +155,12 @@ def report(
     (sys.stdout if stream is None else stream).write(f"{diagnosis}\n")
     if folder is not None:
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "diagnosis.txt").write_text(f"{diagnosis}\n", encoding="utf-8")
-        diagnosis.table.to_csv(folder / "layers.csv", index=False)
+        write_atomically(folder / "diagnosis.txt", f"{diagnosis}\n")
+        write_atomically(folder / "layers.csv", diagnosis.table.to_csv(index=False))
         chart = diagnosis.plot()
-        chart.save(folder / "layers.html", inline=True)  # the page opens without a network
-        chart.save(folder / "layers.svg")
+        write_atomically(folder / "layers.html", chart.to_html(inline=True))  # needs no network
+        chart.save(svg := io.StringIO(), format="svg")
+        write_atomically(folder / "layers.svg", svg.getvalue())
     return diagnosis
 
 

@@ -20,6 +20,7 @@ COUNTED = {"seeds": "seed", "splits": "split"}  # `seeds: 3` is short for `seed:
 MOST_CELLS = 1_000_000
 MOST_VALUES = 1_000_000  # in a YAML file whose aliases are written out
 
+
 class RecipeError(ValueError):
     """A recipe that cannot be read."""
 

@@ -84,7 +84,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "width": (1, float("inf")),
     "dropout": (0, 1),
     "seed": (-(2**63), 2**64 - 1),
-    "split": (0, float("inf")),
 }
 
 

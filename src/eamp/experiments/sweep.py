@@ -12,8 +12,10 @@ import pandas as pd
 import torch
 from optuna.trial import TrialState
 from rich.table import Table
+from rich.text import Text
 
 from eamp.experiments.cell import Cell, load_graph
+from eamp.experiments.csv_text import write_csv
 from eamp.experiments.schema import JSON_COLUMNS, job_key
 from eamp.experiments.several_seeds import mean_and_deviation
 from eamp.experiments.store import Claim, Store, failure
@@ -132,8 +134,8 @@ def save(table: pd.DataFrame, folder: Path) -> None:
     flat = table.drop(columns=["energy", "final_energy"], errors="ignore")
     for column in flat.columns.intersection(JSON_COLUMNS):
         flat[column] = flat[column].map(json.dumps)
-    flat.to_csv(folder / "cells.csv", index=False)
-    layer_energies(table).to_csv(folder / "layer_energies.csv", index=False)
+    write_csv(flat, folder / "cells.csv")
+    write_csv(layer_energies(table), folder / "layer_energies.csv")
 
 
 def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
@@ -155,5 +157,6 @@ def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
         # In an unfinished sweep some combinations are missing.
         number = " × ".join(map(str, counts if prod(counts) == len(rows) else [len(rows)]))
         accuracies = (mean_and_deviation(rows[column].tolist()) for column in readings)
-        shown.add_row(*map(str, group), number, *accuracies)
+        # As Text, in which square brackets are no markup: names come from recipes.
+        shown.add_row(*(Text(str(part)) for part in group), number, *accuracies)
     return shown

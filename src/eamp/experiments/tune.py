@@ -20,13 +20,16 @@ from optuna.pruners import MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
+from rich.text import Text
 
 from eamp.experiments.cell import Cell
+from eamp.experiments.csv_text import write_csv
 from eamp.experiments.database import StoreError
 from eamp.experiments.schema import JSON_COLUMNS, KINDS, TEXT_COLUMNS, Job
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.sweep import CHECKPOINT_EVERY, REPORT_EVERY, remove_checkpoint
 from eamp.experiments.worker_pool import run_jobs
+from eamp.files import write_atomically
 from eamp.training import Epoch
 
 DEFAULT_SPACE: dict[str, Any] = {
@@ -182,14 +185,15 @@ def run_try(claim: Claim) -> str:
 def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> Table:
     """Return the best trials with their settings, and the importance of each setting."""
     shares = ", ".join(f"{name} {share:.2f}" for name, share in importances.items())
-    caption = f"importance of each setting: {shares}" if shares else None
+    # As Text, in which square brackets are no markup: names and choices are the user's.
+    caption = Text(f"importance of each setting: {shares}") if shares else None
     shown = Table("trial", "validation accuracy", "settings", caption=caption)
     for trial in trials[:SHOWN]:
         settings = (
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in trial.params.items()
         )
-        shown.add_row(str(trial.number), f"{100 * trial.values[0]:.2f}", ", ".join(settings))
+        shown.add_row(str(trial.number), f"{100 * trial.values[0]:.2f}", Text(", ".join(settings)))
     return shown
 
 
@@ -247,7 +251,7 @@ def save_trials(store: Store, file: Path) -> None:
         }
         for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED)
     ]
-    pd.DataFrame(rows).to_csv(file, index=False)
+    write_csv(pd.DataFrame(rows), file)
 
 
 def save_recipe(cell: Cell, seeds: int, file: Path) -> None:
@@ -256,4 +260,4 @@ def save_recipe(cell: Cell, seeds: int, file: Path) -> None:
     del settings["seed"]
     seed = list(range(cell.seed, cell.seed + seeds))
     recipe = {"name": f"best {cell.name}", "seed": seed, "runs": [settings]}
-    file.write_text(yaml.safe_dump(recipe, sort_keys=False), encoding="utf-8")
+    write_atomically(file, yaml.safe_dump(recipe, sort_keys=False))
