@@ -5,6 +5,7 @@ All rooms write their results with :func:`write_atomically`.
 
 import glob
 import os
+import tempfile
 import uuid
 from pathlib import Path
 
@@ -56,3 +57,16 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
     path = Path(os.path.realpath(path))
     for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(folder: str | os.PathLike[str]) -> None:
+    """Raise an OSError that says why, unless a file can be written to the folder; it is made."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OSError(
+            f"nothing can be written to {folder}: {error.strerror or error}. Choose another "
+            "folder, or mend this one."
+        ) from error

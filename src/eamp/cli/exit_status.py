@@ -6,11 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import TypeAlias
 
 from jsonargparse import Namespace
-
-Command: TypeAlias = Callable[[Namespace], int]
 
 FAILED = 2
 INTERRUPTED = 130  # the status that shells give to Ctrl-C
@@ -62,7 +59,7 @@ def told(run: Callable[[], int]) -> int:
         return fail(error)
 
 
-def resumable(command: Command) -> Command:
+def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
     """Make a command say how to continue when it is interrupted or loses its store or workers."""
 
     @functools.wraps(command)
@@ -76,7 +73,7 @@ def resumable(command: Command) -> Command:
             return command(options)
         except KeyboardInterrupt:
             fail("interrupted; the same command continues from here.")
-            return INTERRUPTED
+            return 130  # the status that shells give to Ctrl-C
         except SweepError as error:
             return fail(error)
         except StorageInternalError as error:  # Optuna wraps the database's own error in it

@@ -7,7 +7,7 @@ import inspect
 import io
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +117,8 @@ def diagnose(
         >>> diagnosis.kind
         'smoothing'
     """
+    if run is not None and not callable(run):
+        raise TypeError(f"run must be a function of model and data, but is {run!r}.")
     probe = Probe(model, layers=layers, labels=labels, temperature=temperature)
     with probe, evaluation_mode(model), torch.no_grad():
         (run or run_model)(model, data)
@@ -165,19 +167,51 @@ def report(
 
 
 def run_model(model: Module, data: Any) -> Any:
-    """Call ``model`` with a tuple of arguments, or with the attributes of ``data`` it names."""
+    """Call ``model`` with a tuple of arguments, or with the attributes of ``data`` it names.
+
+    A model that names none gets ``data`` as its only argument, or ``data.x`` and
+    ``data.edge_index`` as its first two.
+    """
+    signature = inspect.signature(model.forward)
+    args, named = arguments_of(signature, data)
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        raise TypeError(
+            f"{type(model).__name__}.forward{signature} does not fit the data: {error}. Pass its "
+            "arguments as a tuple, as in (data.x, data.edge_index), or a function that calls it, "
+            "run=lambda model, data: model(...)."
+        ) from None
+    return model(*args, **named)
+
+
+def arguments_of(signature: inspect.Signature, data: Any) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return the positional and the named arguments of a model that is run on ``data``."""
     if isinstance(data, tuple | list):
-        return model(*data)
-    parameters = inspect.signature(model.forward).parameters
+        if wrong := [type(each).__name__ for each in data if isinstance(each, np.ndarray | list)]:
+            raise TypeError(
+                f"a model is run on tensors, but got a {wrong[0]}: torch.as_tensor(it)."
+            )
+        return data, {}
+    if not hasattr(data, "keys"):  # neither a Data nor a mapping
+        raise TypeError(
+            "data must be a torch_geometric Data, or the model's arguments as a tuple "
+            f"(x, edge_index), but is a {type(data).__name__}."
+        )
+    parameters = signature.parameters
     named = {name: data[name] for name in parameters if name in data and data[name] is not None}
-    if "x" in named or "edge_index" in named:
-        return model(**named)
-    positional = [
-        p
+    needed = [
+        p.name
         for p in parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    return model(data) if len(positional) == 1 else model(data.x, data.edge_index)
+    if ("x" in named or "edge_index" in named) and named.keys() >= set(needed):
+        return (), named
+    if len(needed) == 1 and not named:
+        return (data,), {}
+    if missing := [name for name in ("x", "edge_index") if name not in data]:
+        raise ValueError(f"data has no {' and no '.join(missing)}, which the model needs.")
+    return (data["x"], data["edge_index"]), {}
 
 
 @contextmanager

@@ -11,16 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import load
-from eamp.experiments.schema import (
-    JSON_COLUMNS,
-    KINDS,
-    TEXT_COLUMNS,
-    Job,
-    Settings,
-    check_value,
-    same_cell,
-    upgraded,
-)
+from eamp.experiments.schema import JSON_COLUMNS, TEXT_COLUMNS, Job, Settings, same_cell, upgraded
 from eamp.nn.models import MODELS
 from eamp.training import PROTOCOLS, Protocol, Result, train
 
@@ -40,8 +31,6 @@ class Cell(Settings):
     """
 
     def __post_init__(self) -> None:
-        for name in KINDS:
-            check_value(name, getattr(self, name))
         if self.model not in MODELS:
             raise ValueError(f"no model named {self.model!r}; there are {', '.join(MODELS)}.")
         if self.protocol not in PROTOCOLS:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from eamp.experiments.cell import Cell
-from eamp.experiments.schema import DEFAULTS, KINDS, LISTED, check_value
+from eamp.experiments.schema import DEFAULTS, KINDS, LISTED
 
 COUNTED = {"seeds": "seed", "splits": "split"}  # `seeds: 3` is short for `seed: [0, 1, 2]`
 
@@ -19,6 +19,16 @@ COUNTED = {"seeds": "seed", "splits": "split"}  # `seeds: 3` is short for `seed:
 # it fills the memory.
 MOST_CELLS = 1_000_000
 MOST_VALUES = 1_000_000  # in a YAML file whose aliases are written out
+
+
+# The Python types that a field of a given type accepts, and how an error names them.
+ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a string"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+    dict[str, Any] | None: ((dict, type(None)), "a mapping, as in {weight: 3, temperature: 1}"),
+}
 
 
 class RecipeError(ValueError):
@@ -116,7 +126,7 @@ def checked(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, list[An
     for name, value in settings.items():
         if not isinstance(value, range):
             for each in lists.get(name, [value]):
-                check_value(name, each, ", or a list of them" if name in LISTED else "")
+                check_type(name, each)
     return settings, lists
 
 
@@ -124,6 +134,14 @@ def expand(settings: dict[str, Any], lists: dict[str, list[Any] | range]) -> Ite
     """Yield the cells of one run, one for every combination of the values in its lists."""
     for values in product(*lists.values()):
         yield Cell(**{**settings, **dict(zip(lists, values, strict=True))})
+
+
+def check_type(name: str, value: Any) -> None:
+    """Raise an error for a value of the wrong type here, before every worker meets it."""
+    accepted, expected = ACCEPTED[KINDS[name]]
+    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
+        listed = ", or a list of them" if name in LISTED else ""
+        raise ValueError(f"`{name}` must be {expected}{listed}, but is {value!r}.")
 
 
 class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml comes without types

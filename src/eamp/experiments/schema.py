@@ -70,33 +70,6 @@ LISTED = ("data", "depth", "seed", "split")  # may be lists in a recipe
 TEXT_COLUMNS = tuple(name for name, kind in KINDS.items() if kind is str)
 JSON_COLUMNS = tuple(name for name, kind in KINDS.items() if kind == dict[str, Any] | None)
 
-# The Python types that a setting of a given type accepts, and how an error names them.
-ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
-    str: ((str,), "a string"),
-    int: ((int,), "a whole number"),
-    float: ((int, float), "a number"),
-    bool: ((bool,), "true or false"),
-    dict[str, Any] | None: ((dict, type(None)), "a mapping, as in {weight: 3, temperature: 1}"),
-}
-# The smallest and largest values; torch takes no other seeds.
-BOUNDS: dict[str, tuple[float, float]] = {
-    "depth": (0, float("inf")),
-    "width": (1, float("inf")),
-    "dropout": (0, 1),
-    "seed": (-(2**63), 2**64 - 1),
-}
-
-
-def check_value(name: str, value: Any, alternative: str = "") -> None:
-    """Raise an error for a setting of the wrong type or size, before every worker meets it."""
-    accepted, expected = ACCEPTED[KINDS[name]]
-    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
-        raise ValueError(f"`{name}` must be {expected}{alternative}, but is {value!r}.")
-    least, most = BOUNDS.get(name, (value, value))
-    if isinstance(value, int | float) and not least <= value <= most:
-        bounds = f"at least {least}" if most == float("inf") else f"between {least} and {most}"
-        raise ValueError(f"`{name}` must be {bounds}, but is {value!r}.")
-
 
 def job_key(job: Job) -> str:
     """Return the settings of a job that change its result, as JSON; it is a job with the same key.

@@ -152,7 +152,13 @@ def replace(parent: Module, old: Module, new: Module) -> None:
 
 def split(selection: Selection) -> tuple[set[str], tuple[type[Module], ...]]:
     """Return the names and the types of a selection."""
-    items = [selection] if isinstance(selection, str | type) else list(selection or ())
+    single = selection is not None and not isinstance(selection, Iterable)
+    items = [selection] if isinstance(selection, str | type) or single else list(selection or ())
+    if wrong := [item for item in items if not isinstance(item, str | type)]:
+        raise TypeError(
+            f"modules are chosen by names or types, as in ['convs.0'] or [GCNConv], not by "
+            f"{wrong[0]!r}."
+        )
     return {item for item in items if isinstance(item, str)}, tuple(
         item for item in items if isinstance(item, type)
     )
