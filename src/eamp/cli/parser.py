@@ -5,16 +5,22 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 import jsonargparse
+from jsonargparse.typing import PositiveFloat, PositiveInt
 
 from eamp.cli.exit_status import fail
 
 KINDS = {
     int: "a whole number",
     float: "a number",
+    PositiveInt: "a whole number of at least 1",
+    PositiveFloat: "a number above 0",
     bool: "true or false",
     Path: "a path",
     dict[str, Any]: "a mapping in quotation marks",
 }
+
+# How a message of jsonargparse ends with the value that came.
+VALUE = r"(?:(?:Got|Given) value: ?(.*)|: (\S+) does not conform .*|: '(.*)')$"
 
 
 class ArgumentParser(jsonargparse.ArgumentParser):
@@ -30,10 +36,10 @@ class ArgumentParser(jsonargparse.ArgumentParser):
 def in_words(parser: jsonargparse.ArgumentParser, message: str) -> str:
     """Return a message of jsonargparse in words of the command line."""
     message = " ".join(message.split()).rstrip(".")
-    if found := re.match(r'Parser key "(\w+)": .*?(?:Got|Given) value: ?(.*)', message):
-        name, value = found.groups()
+    if found := re.match(r'Parser key "(\w+)": .*?' + VALUE, message):
+        name, *values = found.groups()
         option = next(action for action in parser._actions if action.dest == name)
-        kind = getattr(option, "_typehint", option.type)
+        kind, value = getattr(option, "_typehint", option.type), "".join(filter(None, values))
         return f"--{name} must be {expected(kind)}, but is {value!r} ({option.help})"
     if "subcommand" in message:
         given = re.search("invalid choice: ('.*?') ", message)

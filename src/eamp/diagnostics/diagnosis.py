@@ -22,7 +22,7 @@ from eamp.diagnostics.advice import advise
 from eamp.diagnostics.probing import Probe
 from eamp.diagnostics.rendering import format_number
 from eamp.diagnostics.verdict import Finding, Kind, findings, scale_free_energy
-from eamp.files import write_atomically
+from eamp.files import check_writable, write_atomically
 from eamp.graph import as_graph
 from eamp.nn.wrapping import Selection
 
@@ -153,6 +153,8 @@ def report(
     By default ``stream`` is standard output. The files are ``diagnosis.txt``, ``layers.csv``,
     ``layers.html`` (interactive charts) and ``layers.svg``.
     """
+    if folder is not None:
+        check_writable(folder)
     diagnosis = diagnose(model, data, **options)
     (sys.stdout if stream is None else stream).write(f"{diagnosis}\n")
     if folder is not None:
