@@ -25,7 +25,8 @@ def test_a_file_holds_the_content_as_it_is(kind: type, tmp_path: Path) -> None:
 def test_the_file_that_a_link_leads_to_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
     write_atomically(tmp_path / "link", "text")
-    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_text() == "text"
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "text"
 
 
 def test_the_file_and_its_new_name_reach_the_disk_in_this_order(
@@ -53,7 +54,8 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         write_atomically(file, "new")
-    assert file.read_text() == "old" and [*tmp_path.iterdir()] == [file]
+    assert file.read_text() == "old"
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_leftovers_of_one_file_are_removed(tmp_path: Path) -> None:

@@ -21,16 +21,9 @@ from eamp.experiments import tune as module
 from eamp.experiments.cell import Cell, load_graph
 from eamp.experiments.database import StoreError
 from eamp.experiments.recipe import load_recipe
+from eamp.experiments.search import Search, distribution, with_settings
 from eamp.experiments.store import Claim, Store
-from eamp.experiments.tune import (
-    Search,
-    best_cell,
-    distribution,
-    save_recipe,
-    train_command,
-    tune,
-    with_settings,
-)
+from eamp.experiments.tune import best_cell, save_recipe, train_command, tune
 from eamp.experiments.worker import work
 
 CELL = Cell("gcn", "csbm:nodes=60,features=8", 2, width=8, protocol="paper", changes={"epochs": 10})

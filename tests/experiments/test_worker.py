@@ -148,7 +148,7 @@ def test_heartbeats_go_on_while_the_database_is_away(
 
 def test_a_worker_whose_parent_is_gone_before_it_looks() -> None:
     code = (
-        "import threading; from eamp.experiments.worker import end_with_parent; "
+        "import threading; from eamp.experiments.parent_process import end_with_parent; "
         "end_with_parent(0); threading.Event().wait()"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1

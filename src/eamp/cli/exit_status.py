@@ -64,23 +64,34 @@ def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]
 
     @functools.wraps(command)
     def run(options: Namespace) -> int:
-        # heavy: imported when the command runs
-        from optuna.exceptions import StorageInternalError
-
-        from eamp.experiments.worker_pool import SweepError
-
         try:
             return command(options)
         except KeyboardInterrupt:
             fail("interrupted; the same command continues from here.")
             return 130  # the status that shells give to Ctrl-C
-        except SweepError as error:
-            return fail(error)
-        except StorageInternalError as error:  # Optuna wraps the database's own error in it
-            lost = str(error.__cause__ or error).strip().splitlines()[0]
-            return fail(
-                f"the store was lost: {lost}. What has been trained is safe; run the same command "
-                "again when the store is back."
-            )
+        except Exception as error:
+            # heavy: the command has imported them by now
+            from optuna.exceptions import StorageInternalError
+
+            from eamp.experiments.faults import ADVICE, EnvironmentFault, advice
+            from eamp.experiments.worker_pool import FAULT_STATUS, SweepError
+
+            if isinstance(error, SweepError):
+                return fail(error)
+            if isinstance(error, EnvironmentFault):
+                fail(error)
+                return FAULT_STATUS
+            if isinstance(error, OSError) and error.errno in ADVICE:
+                return fail(
+                    f"{error}: {advice(error)}, and run the same command again. What has been "
+                    "trained is safe."
+                )
+            if isinstance(error, StorageInternalError):  # Optuna wraps the database's error in it
+                lost = str(error.__cause__ or error).strip().splitlines()[0]
+                return fail(
+                    f"the store was lost: {lost}. What has been trained is safe; run the same "
+                    "command again when the store is back."
+                )
+            raise
 
     return run

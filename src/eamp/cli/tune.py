@@ -37,15 +37,18 @@ def run(options: Namespace) -> int:
     from rich import print as show
 
     from eamp.experiments import tune
+    from eamp.experiments.search import DEFAULT_SPACE, Search
     from eamp.experiments.store import Store
 
-    space = options.search or tune.DEFAULT_SPACE
-    search = tune.Search(shared.cell_from(options), space, options.seeds, options.prune)
+    space = options.search or DEFAULT_SPACE
+    search = Search(shared.cell_from(options), space, options.seeds, options.prune)
     name = options.study or f"{options.model} on {options.data}, depth {options.depth}"
     store = Store(options.output, name, shared.shared_storage(options))
     trials = tune.tune(search, store, options.trials, options.workers)
     for reason in tune.failures(store):
         print(f"failed: {reason}", file=sys.stderr)
+    for line in tune.diverged_tries(store):
+        print(f"warning: {line}", file=sys.stderr)
     if not trials:
         raise ValueError("no trial has finished.")
     best, recipe = tune.best_cell(trials), options.output / "best.yaml"

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch_geometric.data import Data
 
 from eamp.data.errors import RefusedError
+from eamp.data.splits import MASKS
 
 # By file name, from a list in the format of sha256sum: the files of
 # https://github.com/kimiyoung/planetoid, cora.content of LINQS, and the two archives of the package
@@ -62,3 +64,22 @@ def digest_of(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
         state.update(f"{name} {little_endian.dtype.str} {array.shape}\n".encode())
         state.update(np.ascontiguousarray(little_endian).data.cast("B") if array.size else b"")
     return state.hexdigest()
+
+
+def graph_digest(data: Data) -> str:
+    """Return the SHA-256 of a graph's features, edges, edge weights, labels and masks.
+
+    The digest covers types, shapes and values, and is the same in every process. Attributes that
+    the graph does not have are left out.
+
+    Example:
+        >>> import torch
+        >>> data = Data(torch.ones(2, 1), torch.tensor([[0, 1], [1, 0]]))
+        >>> before = graph_digest(data)
+        >>> data.x[0, 0] = 2.0
+        >>> graph_digest(data) == before
+        False
+    """
+    keys = ("x", "edge_index", "edge_weight", "y", *MASKS)
+    found = {key: data[key] for key in keys if data.get(key) is not None}
+    return digest_of({key: value.detach().cpu().numpy() for key, value in found.items()})
