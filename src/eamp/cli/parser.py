@@ -44,16 +44,21 @@ def in_words(parser: jsonargparse.ArgumentParser, message: str) -> str:
     if "subcommand" in message:
         given = re.search("invalid choice: ('.*?') ", message)
         wrong = f"there is no command {given[1]}" if given else "a command is missing"
-        return f"{wrong}; there are {', '.join(parser._subcommands_action.choices)}"
+        return f"{wrong}; there are {', '.join(commands_of(parser))}"
     if found := re.match(r"the following arguments are required: (\w+)\.(\w+)", message):
         command, name = found.groups()
-        arguments = parser._subcommands_action.choices[command]._actions
+        arguments = commands_of(parser)[command]._actions
         what = next(action.help for action in arguments if action.dest == name)
         return f"`eamp {command}` needs its argument {name}: {what}"
     if found := re.match(r"argument (\S+): invalid choice: ('.*?') \(choose from (.*)\)", message):
         return f"{found[1]} must be one of {found[3]}, but is {found[2]}"
     message = re.sub(r"argument (\S+): expected one argument", r"\1 needs a value", message)
     return message.replace("unrecognized arguments:", "there is no option or argument")
+
+
+def commands_of(parser: jsonargparse.ArgumentParser) -> dict[str, Any]:
+    """Return the parsers of the commands by name."""
+    return dict(getattr(parser._subcommands_action, "choices", {}))
 
 
 def expected(kind: Any) -> str:

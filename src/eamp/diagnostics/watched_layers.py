@@ -8,14 +8,13 @@ from torch.nn import Module
 
 from eamp.graph import Graph
 from eamp.nn.entropy_aware import EntropyAware, edge_index_position
+from eamp.nn.module_check import check_module
 from eamp.nn.wrapping import Selection, check_names, message_passing_layers, split
 
 
 def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
     """Return the modules to watch with their names; a shared module has its first name."""
-    if not isinstance(model, Module):
-        made = f"the class {model.__name__}; make one first" if isinstance(model, type) else model
-        raise TypeError(f"model must be a torch.nn.Module, but is {made!s}.")
+    check_module(model)
     if selection is None:
         found = list(message_passing_layers(model))
     else:

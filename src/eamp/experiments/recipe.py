@@ -53,6 +53,8 @@ def load_recipe(path: Path | str) -> tuple[str, list[Cell]]:
           - {model: gcn}
           - {model: entropic-gcn, entropy: {weight: 3, temperature: 1, detach: false}}
     """
+    if not isinstance(path, str | Path):
+        raise TypeError(f"a recipe is read from the path of a YAML file, but got {path!r}.")
     path = Path(path)
     try:
         content = read_yaml(path.read_text(encoding="utf-8"))

@@ -5,15 +5,17 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Module, Parameter
 from typing_extensions import Unpack
 
 from eamp.functional import energy_on
-from eamp.graph import Adjacency, Graph, graph_for
+from eamp.graph import Adjacency, Graph, GraphError, graph_for
 from eamp.nn.conv.from_pyg import with_weights
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
+from eamp.nn.module_check import check_module
 from eamp.nn.step.layer_state import LayerState, Position
 from eamp.nn.step.metric import Metric, metric_of
 from eamp.nn.step.options import EntropyStep, StepOptions, Temperature, with_current_names
@@ -73,6 +75,7 @@ class EntropyAware(Module):
         **options: Unpack[StepOptions],
     ) -> None:
         super().__init__()
+        check_module(conv, "conv")
         given = {"weight": weight, "temperature": temperature, **with_current_names(options)}
         self.step = step = EntropyStep.of(given)
         self.conv = conv
@@ -228,6 +231,12 @@ class EntropyAware(Module):
         """
         place = self._edge_index_position - 1
         adjacency = args[place] if place < len(args) else kwargs.get("edge_index")
+        if adjacency is None or isinstance(adjacency, np.ndarray | list):
+            came = "nothing" if adjacency is None else f"a {type(adjacency).__name__}"
+            raise GraphError(
+                f"EntropyAware({type(self.conv).__name__}) needs an edge_index tensor "
+                f"[2, num_edges], but got {came}; call it as layer(x, edge_index)."
+            )
         if isinstance(adjacency, Graph) and not isinstance(self.conv, MessagePassingLayer):
             if place >= len(args) - 1:  # otherwise weights may be among the later arguments
                 kwargs = with_weights(self.conv, adjacency, kwargs)

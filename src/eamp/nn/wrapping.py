@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.module_check import check_module
 from eamp.nn.step.options import EntropyStep, StepOptions, Temperature, with_current_names
 from eamp.nn.step.weight import Weight
 
@@ -69,6 +70,7 @@ def wrap(
           (1): GCNConv(64, 7)
         )
     """
+    check_module(model)
     if step is not None and options:
         raise ValueError(
             f"pass a step, or its options one by one, but not both: {sorted(options)}."
@@ -122,6 +124,7 @@ def unwrap(model: Module) -> Module:
         >>> eamp.unwrap(eamp.wrap(conv)) is conv
         True
     """
+    check_module(model)
     if isinstance(model, EntropyAware):
         return unwrap(model.conv)
     for child in list(model.children()):

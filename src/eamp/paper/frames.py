@@ -67,6 +67,8 @@ def save_frames(folder: Path, **frames: pd.DataFrame | None) -> None:
     """Write every frame to a CSV file; the file of a missing frame has only its header."""
     for which, columns in COLUMNS.items():
         frame = frames[which]
+        if frame is not None and not isinstance(frame, pd.DataFrame):
+            raise TypeError(f"{which} must be a pandas DataFrame, but is a {type(frame).__name__}.")
         empty = frame is None or frame.columns.empty
         saved = pd.DataFrame(columns=list(columns)) if empty else flat(frame)
         write_csv(saved, folder / f"{which}.csv")

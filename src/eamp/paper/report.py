@@ -56,8 +56,12 @@ def write_report(
     }
     save_frames(folder, **given)
     rows = {which: 0 if frame is None else len(frame) for which, frame in given.items()}
-    run = {"command": command, "notices": list(notices), "protocol_notes": list(protocol_notes)}
-    run |= {"rows": rows}  # a file that has lost some is found out
+    run: dict[str, Any] = {
+        "command": command,
+        "notices": list(notices),
+        "protocol_notes": list(protocol_notes),
+        "rows": rows,  # a file that has lost some is found out
+    }
     text = json.dumps(run | provenance(), indent=2, ensure_ascii=False)
     write_atomically(folder / "run.json", text + "\n")
     return from_folder(folder)

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.nn import Linear
 
-from eamp.graph import Adjacency, Graph, as_graph
+from eamp.graph import Adjacency, Graph
 from eamp.nn.conv.deep_conv import DeepConv, Weights
 from eamp.nn.entropic import Entropy, applied
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, graph_of
 from eamp.nn.step.options import Placement
 
 
@@ -76,7 +76,7 @@ class DeepGCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_of(x, edge_index)
         x_0 = self.encoder(self.drop(x, graph)).relu()
         numbers = range(self.num_layers)
         x = self.run(lambda x, number: self.layer(x, number, x_0, graph), numbers, x_0)

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn import Module, ModuleList
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.egnn_conv import EGNNConv, SReLU
 from eamp.nn.conv.gcn_conv import glorot_linear
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, graph_of
 
 
 class EGNN(NodeClassifier):
@@ -86,7 +86,7 @@ class EGNN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_of(x, edge_index)
         initial = self.encoder(self.drop(x, graph)).relu()
 
         def layer(x: Tensor, parts: tuple[Module, Module]) -> Tensor:

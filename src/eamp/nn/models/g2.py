@@ -8,12 +8,12 @@ from torch import Tensor
 from torch.nn import Linear, Module
 from torch_geometric.nn import GATConv
 
-from eamp.graph import Adjacency, as_graph, graph_for
+from eamp.graph import Adjacency, graph_for
 from eamp.nn.conv.from_pyg import FromPyG
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.neighbour_powers import mean_powers
 from eamp.nn.entropic import Entropy, applied, entropic
-from eamp.nn.models.node_classifier import NodeClassifier
+from eamp.nn.models.node_classifier import NodeClassifier, graph_of
 
 
 class G2(NodeClassifier):
@@ -84,7 +84,7 @@ class G2(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_of(x, edge_index)
         x = self.encoder(self.drop(x, graph)).relu()
 
         def layer(x: Tensor, number: int) -> Tensor:

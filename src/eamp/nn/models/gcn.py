@@ -6,11 +6,11 @@ from typing import Literal
 from torch import Tensor
 from torch.nn import Linear, Module
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, graph_of
 
 
 class GCN(NodeClassifier):
@@ -65,7 +65,7 @@ class GCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_of(x, edge_index)
         if self.encoder is not None:
             x = self.encoder(self.drop(x, graph))
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from torch import Tensor
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import glorot_linear
 from eamp.nn.conv.ode import EntropyForce, ODEBlock
 from eamp.nn.conv.vector_fields import VectorField
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier
+from eamp.nn.models.node_classifier import NodeClassifier, graph_of
 
 
 class GraphODE(NodeClassifier):
@@ -62,7 +62,7 @@ class GraphODE(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_of(x, edge_index)
         x = self.encoder(self.drop(x, graph))
         frozen = self.field.at_start(x, graph)
         layers = range(self.num_layers)

@@ -3,10 +3,10 @@
 from torch import Tensor
 from torch_geometric.nn import MLP
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.deep_conv import DeepConv
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, graph_of
 
 
 class LinearPropagation(NodeClassifier):
@@ -57,6 +57,6 @@ class LinearPropagation(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_of(x, edge_index)
         x_0 = self.mlp(self.drop(x, graph))
         return self.run(lambda x, step: step(x, x_0, graph), self.steps, x_0)

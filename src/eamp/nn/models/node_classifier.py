@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.nn.inits import reset
 
-from eamp.graph import Graph
+from eamp.graph import Adjacency, Graph, as_graph
 from eamp.nn.checkpointing import Item, Layer, in_segments
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.step.options import Placement
@@ -50,6 +50,12 @@ class NodeClassifier(Module):
 
     def __init__(self, num_layers: int, dropout: float, checkpoint: bool) -> None:
         super().__init__()
+        if not isinstance(num_layers, int) or num_layers < 0:
+            raise ValueError(
+                f"num_layers must be a whole number of at least 0, but is {num_layers!r}."
+            )
+        if not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+            raise ValueError(f"dropout must be a number from 0 to 1, but is {dropout!r}.")
         self.num_layers, self.dropout, self.checkpoint = num_layers, dropout, checkpoint
 
     def reset_parameters(self) -> None:
@@ -64,6 +70,16 @@ class NodeClassifier(Module):
     def run(self, layer: Layer[Item], items: Iterable[Item], x: Tensor) -> Tensor:
         """Apply ``x = layer(x, item)`` for every item in turn, with checkpoints if they are on."""
         return in_segments(layer, items, x, self.checkpoint)
+
+
+def graph_of(x: Tensor, edge_index: Adjacency) -> Graph:
+    """Return the graph that a model is called with, beside features ``x``."""
+    if not isinstance(x, Tensor):
+        raise TypeError(
+            f"x must be a tensor [num_nodes, num_features], but is a {type(x).__name__}; pass "
+            "torch.as_tensor(x)."
+        )
+    return as_graph(edge_index, x.size(0))
 
 
 def entropic_layers(

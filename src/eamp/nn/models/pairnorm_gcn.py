@@ -5,11 +5,11 @@ from itertools import pairwise
 from torch import Tensor
 from torch.nn import Module
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.pair_norm import PairNorm
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, graph_of
 
 
 class PairNormGCN(NodeClassifier):
@@ -52,7 +52,7 @@ class PairNormGCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_of(x, edge_index)
 
         def layer(x: Tensor, conv: Module) -> Tensor:
             return self.norm(conv(self.drop(x, graph), graph), graph).relu()

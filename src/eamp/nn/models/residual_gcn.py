@@ -4,10 +4,10 @@ from torch import Tensor
 from torch.nn import LayerNorm, Linear, ModuleList, ReLU
 from torch_geometric.nn import DeepGCNLayer
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import Entropy, entropic, number_layers
-from eamp.nn.models.node_classifier import NodeClassifier
+from eamp.nn.models.node_classifier import NodeClassifier, graph_of
 
 
 class ResidualGCN(NodeClassifier):
@@ -56,7 +56,7 @@ class ResidualGCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_of(x, edge_index)
         x = self.encoder(x)
         # The option ckpt_grad of DeepGCNLayer would leave out its norm and activation.
         x = self.run(lambda x, block: block(x, graph), self.blocks, x)
