@@ -143,7 +143,7 @@ def test_a_mistake_gets_one_line(
     assert re.search(named, said)
 
 
-@pytest.mark.parametrize("command", [["data", "list"], ["--help"]])
+@pytest.mark.parametrize("command", [["cite", "gcn"], ["--help"]])
 def test_a_reader_that_goes_away_is_no_mistake(command: list[str]) -> None:
     eamp = subprocess.Popen(
         [sys.executable, "-m", "eamp", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -283,7 +283,11 @@ def names(tmp_path: Path) -> dict[str, Any]:
 
     return {
         **USED,
-        **{"eamp": eamp, "nn": nn, "grand": grand, "torch": torch, "pd": pd},
+        "eamp": eamp,
+        "nn": nn,
+        "grand": grand,
+        "torch": torch,
+        "pd": pd,
         "x": torch.randn(4, 3),
         "edges": torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]]),
         "data": data,

@@ -112,5 +112,5 @@ def test_a_damaged_file_is_named(
 @pytest.mark.parametrize("text", ["", "[1]", '{"command": "eamp'])
 def test_a_damaged_note_of_the_run_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(DamagedFileError, match="run.json is damaged: .*Delete it"):
+    with pytest.raises(DamagedFileError, match=r"run\.json is damaged: .*Delete it"):
         from_folder(tmp_path)
