@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
+from jsonargparse.typing import PositiveInt
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
@@ -19,8 +20,10 @@ def add(parser: ArgumentParser) -> None:
         '{"entropy.weight": {"low": 0.1, "high": 30, "log": true}, "dropout": [0, 0.5]}; '
         "by default weight and temperature of the entropy step, and the learning rate",
     )
-    parser.add_argument("--trials", type=int, default=50, help="including those of earlier calls")
-    parser.add_argument("--seeds", type=int, default=1, help="seeds whose mean a trial is")
+    parser.add_argument(
+        "--trials", type=PositiveInt, default=50, help="including those of earlier calls"
+    )
+    parser.add_argument("--seeds", type=PositiveInt, default=1, help="seeds whose mean a trial is")
     parser.add_argument("--prune", type=bool, default=True, help="stop trials below the median")
     parser.add_argument("--study", type=str, help="by default model, dataset and depth")
     shared.add_store(parser, "out/tune")

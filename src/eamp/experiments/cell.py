@@ -25,6 +25,12 @@ from eamp.nn.models import MODELS
 from eamp.training import Protocol, Result, train
 from eamp.training.protocols import check_range, protocol_of
 
+EXAMPLES = {
+    "entropy": '{"weight": 3}',
+    "options": '{"theta": 0.5}',
+    "changes": '{"epochs": 200}',
+}
+
 Stamp: TypeAlias = tuple[int, int, int]
 
 __all__ = ["JSON_COLUMNS", "TEXT_COLUMNS", "Cell", "load_graph"]
@@ -48,10 +54,11 @@ class Cell(Settings):
         for name, least in {"depth": 0, "width": 1}.items():
             check_range(name, getattr(self, name), int, least)
         check_range("dropout", self.dropout, float, 0, 1)
-        if self.changes is not None and not isinstance(self.changes, dict):
-            raise ValueError(
-                f'changes must be a mapping, as in {{"epochs": 200}}, but is {self.changes!r}.'
-            )
+        check_range("seed", self.seed, int, -(2**63), 2**64 - 1)  # those that torch takes
+        for name, example in EXAMPLES.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, dict):
+                raise ValueError(f"{name} must be a mapping, as in {example}, but is {value!r}.")
         _ = self.rules  # raises an error for values that the protocol cannot take
         object.__setattr__(self, "name", self.name or self.model)
 

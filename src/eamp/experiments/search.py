@@ -40,6 +40,10 @@ class Search:
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError(f"seeds must be at least 1, but is {self.seeds}.")
+        if not isinstance(self.space, Mapping):
+            raise TypeError(
+                f'space must be a mapping, as in {{"dropout": [0, 0.5]}}, but is {self.space!r}.'
+            )
         for name, choice in self.space.items():
             distribution(name, choice)
             head, *rest = name.split(".")

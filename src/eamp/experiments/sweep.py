@@ -13,13 +13,15 @@ import pandas as pd
 import torch
 from optuna.trial import TrialState
 from rich.table import Table
+from rich.text import Text
 
 from eamp.experiments.cell import Cell, load_graph
+from eamp.experiments.csv_text import write_csv
 from eamp.experiments.schema import JSON_COLUMNS, job_key
 from eamp.experiments.several_seeds import mean_and_deviation
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.worker_pool import count_settled, run_jobs
-from eamp.files import remove_leftovers, write_atomically
+from eamp.files import remove_leftovers
 from eamp.training import PROTOCOLS, Epoch, selected
 from eamp.training.protocols import advice_on_divergence, diverged
 
@@ -160,8 +162,8 @@ def save(table: pd.DataFrame, folder: Path) -> None:
     flat = table.drop(columns=["energy", "final_energy"], errors="ignore")
     for column in flat.columns.intersection(JSON_COLUMNS):
         flat[column] = flat[column].map(json.dumps)
-    for name, frame in {"cells": flat, "layer_energies": layer_energies(table)}.items():
-        write_atomically(Path(folder, f"{name}.csv"), frame.to_csv(index=False))
+    write_csv(flat, folder / "cells.csv")
+    write_csv(layer_energies(table), folder / "layer_energies.csv")
 
 
 def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
@@ -175,8 +177,6 @@ def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
     }
     heads = ["network" if column == "name" else column for column in by]
     caption = f"mean ± sample standard deviation over {runs}, in percent"
-    if "diverged" in table:
-        caption += "; †: training diverged"
     shown = Table(*heads, runs, *readings.values(), caption=caption)
     for column in shown.columns[2:]:
         column.justify = "right"
@@ -185,6 +185,9 @@ def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
         # In an unfinished sweep some combinations are missing.
         number = " × ".join(map(str, counts if prod(counts) == len(rows) else [len(rows)]))
         accuracies = (mean_and_deviation(rows[column].tolist()) for column in readings)
-        mark = " †" if "diverged" in rows and rows["diverged"].notna().any() else ""
-        shown.add_row(*map(str, group), number, *(f"{each}{mark}" for each in accuracies))
+        lost = int(rows["diverged"].notna().sum()) if "diverged" in rows else 0
+        mark = f" ({lost} diverged)" if lost else ""
+        # As Text, in which square brackets are no markup: names come from recipes.
+        names = (Text(str(part)) for part in group)
+        shown.add_row(*names, number, *(f"{each}{mark}" for each in accuracies))
     return shown

@@ -19,8 +19,10 @@ from optuna.pruners import MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
+from rich.text import Text
 
 from eamp.experiments.cell import Cell
+from eamp.experiments.csv_text import write_csv
 from eamp.experiments.schema import Job, job_key
 from eamp.experiments.search import Search, distribution, with_settings
 from eamp.experiments.store import Claim, Store, failure
@@ -128,7 +130,8 @@ def run_try(claim: Claim) -> str:
 def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> Table:
     """Return the best trials with their settings, and the importance of each setting."""
     shares = ", ".join(f"{name} {share:.2f}" for name, share in importances.items())
-    caption = f"importance of each setting: {shares}" if shares else None
+    # As Text, in which square brackets are no markup: names and choices are the user's.
+    caption = Text(f"importance of each setting: {shares}") if shares else None
     shown = Table("trial", "validation accuracy", "settings", caption=caption)
     for trial in trials[:SHOWN]:
         settings = (
@@ -137,7 +140,7 @@ def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> T
         )
         mark = " (diverged)" if "diverged" in trial.user_attrs else ""
         accuracy = f"{100 * trial.values[0]:.2f}{mark}"
-        shown.add_row(str(trial.number), accuracy, ", ".join(settings))
+        shown.add_row(str(trial.number), accuracy, Text(", ".join(settings)))
     return shown
 
 
@@ -207,7 +210,7 @@ def save_trials(store: Store, file: Path) -> None:
         }
         for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED)
     ]
-    write_atomically(file, pd.DataFrame(rows).to_csv(index=False))
+    write_csv(pd.DataFrame(rows), file)
 
 
 def save_recipe(cell: Cell, seeds: int, file: Path) -> None:

@@ -20,6 +20,7 @@ from tqdm import tqdm
 from eamp.diagnostics import probe
 from eamp.graph import Graph
 from eamp.graph.ordering import nearer
+from eamp.nn.checks import check_module
 from eamp.nn.conv.from_pyg import with_weights
 from eamp.nn.models.traits import traits
 from eamp.nn.parameter_groups import parameter_groups
@@ -33,7 +34,7 @@ from eamp.training.checkpoints import (
     set_aside,
 )
 from eamp.training.digests import data_digest, model_digest
-from eamp.training.inputs import check_data
+from eamp.training.inputs import check_data, check_run, first_output
 from eamp.training.process import SingleProcess
 from eamp.training.protocols import (
     Epoch,
@@ -139,8 +140,10 @@ def train(
         >>> len(train(model, data, PROTOCOLS["paper"].with_changes(epochs=5)).history)
         5
     """
+    check_module(model, "train")
     protocol, process, told = protocol_of(protocol), process or SingleProcess(), traits(model)
     check_data(data)
+    check_run(seed, checkpoint, checkpoint_every, on_epoch)
     identity = {**asdict(protocol), "seed": seed, "about": about, "graph": data_digest(data)}
     process.agree({**identity, "model": model_digest(model)})
     checkpoint = None if checkpoint is None else Path(checkpoint)
@@ -151,7 +154,7 @@ def train(
     whole = Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight)
     x, data, graph = process.share(model, x, data, whole)
     call = call_on(model, x, graph)
-    differs = torch.tensor(not same_in_training(model, call)).double()
+    differs = torch.tensor(not same_in_training(model, partial(first_output, call, data))).double()
     one_pass = process.sum(differs).item() == 0
     torch.manual_seed(seed)
     decay = protocol.weight_decay
