@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.campaign.tally import Options, Tally
 
-KINDS = ("graphs", "kills", "hostile", "disk", "database", "ranks")
+KINDS = ("graphs", "kills", "signals", "hostile", "disk", "database", "ranks")
 
 
 def main() -> int:

@@ -66,7 +66,6 @@ def main(seed: int, first: int, last: int, step: int) -> Iterator[dict[str, Any]
     import warnings
 
     import torch
-
     from tests.campaign.random_graphs import draw, graph_of
 
     warnings.simplefilter("ignore")  # torch, of sparse matrices
@@ -94,8 +93,9 @@ def main(seed: int, first: int, last: int, step: int) -> Iterator[dict[str, Any]
 def compare(case: Any, graph: Any, names: list[str]) -> list[str]:
     """Return a line for everything that a backend finds differently from the oracle."""
     # heavy: see above
-    import eamp
     from tests.campaign.oracle import expected
+
+    import eamp
 
     faults, oracle = [], expected(case)
     for name in names:
@@ -127,7 +127,7 @@ def evaluate(case: Any, graph: Any) -> dict[str, Any]:
     layer = eamp.EntropyAware(Same(), 1.0, t, energy=case.energy, detach=case.detach, **how)
     out = layer(x, graph)
     entropy = eamp.entropy(x, graph, t, normalize=normalize)
-    found = {
+    return {
         "energy": energy,
         "weights": eamp.boltzmann(x, graph, t, normalize=normalize),
         "entropy": entropy,
@@ -137,7 +137,6 @@ def evaluate(case: Any, graph: Any) -> dict[str, Any]:
         "layer": out,
         "layer backward": torch.autograd.grad(out, x, g)[0],
     }
-    return found
 
 
 if __name__ == "__main__":

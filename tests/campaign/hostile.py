@@ -9,7 +9,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.campaign.hostile_inputs import INPUTS, Input, Place
+from tests.campaign.hostile_inputs import INPUTS, SMALL, TINY, Input, Place
 from tests.campaign.processes import EAMP, Ended, run
 from tests.campaign.tally import Options, Tally
 
@@ -29,7 +29,8 @@ def hostile(options: Options) -> Tally:
     chosen = list(INPUTS)
     if options.hostile is not None:
         chosen = random.Random(options.seed).sample(chosen, options.hostile)
-    idle = run([*EAMP, "cite"], options.folder / "idle").peak
+    # A training of nothing special; it also compiles what is compiled once.
+    idle = run([*EAMP, "train", *TINY, "--data", SMALL], options.folder / "idle").peak
     tally.counts |= dict.fromkeys(("inputs", "refused", "harmless", "executed"), 0)
     with ThreadPoolExecutor(options.cores) as pool:
         tries = [

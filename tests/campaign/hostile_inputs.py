@@ -8,7 +8,6 @@ import pickle
 import sqlite3
 import struct
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,11 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from tests.campaign.processes import EAMP, Ended
 
 TINY = ["--depth", "2", "--width", "4", "--changes", '{"epochs": 3}']
-SMALL = "csbm:nodes=20,features=4"
+SMALL = "csbm:nodes=60,features=4"
 
 
 class Place(NamedTuple):
@@ -111,24 +109,30 @@ def npz(place: Place, **arrays: Any) -> Path:
 # --- Datasets by name -------------------------------------------------------------------------
 
 
-def dataset_in_an_absolute_folder(place: Place) -> Try:
-    """pyg: with an absolute path, whose folder holds pickles that execute something."""
+def hostile_dataset(place: Place, name: str) -> Path:
+    """Make the folder of a dataset of PyG that finds all its files there, as pickles."""
     evil = place.folder / "evil"
     for file in ("data.pt", "pre_transform.pt", "pre_filter.pt"):
         torch_program(place, evil / "processed" / file)
     for suffix in ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"):
-        raw = evil / "raw" / f"ind.{str(evil).lower()}.{suffix}"
-        raw.parent.mkdir(parents=True, exist_ok=True)
-        (evil / "raw" / f"ind.evil.{suffix}").write_bytes(program(place))
+        # PyG makes the names of the raw files of that of the dataset, which here is a path.
+        raw = f"{evil}/raw/ind.{name.lower()}.{suffix}"
+        Path(raw).parent.mkdir(parents=True, exist_ok=True)
+        Path(os.path.normpath(raw)).write_bytes(program(place))
+    return evil
+
+
+def dataset_in_an_absolute_folder(place: Place) -> Try:
+    """pyg: with an absolute path, whose folder holds pickles that execute something."""
+    evil = hostile_dataset(place, str(place.folder / "evil"))
     return Try(train(f"pyg:Planetoid/{evil}"))
 
 
 def dataset_above_the_cache(place: Place) -> Try:
     """pyg: with ``..``, which leads out of the cache to pickles that execute something."""
     (place.folder / "cache" / "pyg" / "Planetoid").mkdir(parents=True)
-    for file in ("data.pt", "pre_transform.pt", "pre_filter.pt"):
-        torch_program(place, place.folder / "evil" / "processed" / file)
-    return Try(train("pyg:Planetoid/../../../evil"))
+    hostile_dataset(place, name := "../../../evil")
+    return Try(train(f"pyg:Planetoid/{name}"))
 
 
 def dataset_in_a_recipe(place: Place) -> Try:

@@ -10,11 +10,11 @@ import math
 from typing import NamedTuple
 
 import torch
+from tests.campaign.random_graphs import Case
 from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops import accumulate_dtype, reference
-from tests.campaign.random_graphs import Case
 
 ROUNDINGS = 200
 FORMS = ("difference", "matrix")  # torch alone has the matrix form
