@@ -317,8 +317,8 @@ def yaml_with_a_key_twice(place: Place) -> Try:
 
 
 def json_nested(place: Place) -> Try:
-    """An option on the command line nested 100,000 deep."""
-    value = '{"a": ' * 20_000 + "1" + "}" * 20_000
+    """An option on the command line nested 10,000 deep."""
+    value = '{"a": ' * 10_000 + "1" + "}" * 10_000
     return Try([*EAMP, "train", "--data", SMALL, "--entropy", value])
 
 
