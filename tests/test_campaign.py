@@ -86,7 +86,7 @@ def test_hostile_inputs_are_what_they_say(tmp_path: Path) -> None:
 def test_outcomes_of_hostile_inputs_are_told_apart(
     code: str, fault: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hostile, "SECONDS", 1.0)
+    monkeypatch.setattr(hostile, "SECONDS", 1)
     monkeypatch.setattr(hostile, "BYTES", 2**26)
 
     def each(place: Place) -> object:
@@ -101,11 +101,15 @@ def test_outcomes_of_hostile_inputs_are_told_apart(
 
 
 def test_lost_doubled_and_changed_results_are_counted(tmp_path: Path) -> None:
-    work = stores.training()._replace(results=lambda _: [("a", "1"), ("a", "1"), ("b", "2")])
-    tally = Tally("kills")
-    assert not stores.check(work, tmp_path, {"a": "1", "b": "3", "c": "4"}, tally)
+    found = {
+        "calm": [("a", "1"), ("b", "3"), ("c", "4")],
+        "disturbed": [("a", "1"), ("a", "1"), ("b", "2")],
+    }
+    work = stores.training()._replace(results=lambda folder: found[folder.name])
+    calm, disturbed, tally = tmp_path / "calm", tmp_path / "disturbed", Tally("kills")
+    assert not stores.check(work, disturbed, calm, tally)
     assert (tally.counts["doubled"], tally.counts["changed"], tally.counts["lost"]) == (1, 1, 1)
-    assert stores.check(work._replace(results=lambda _: [("a", "1")]), tmp_path, {"a": "1"}, tally)
+    assert stores.check(work, calm, calm, tally)
 
 
 def test_a_killed_command_is_resumed_until_it_has_finished(tmp_path: Path) -> None:
@@ -121,7 +125,10 @@ def test_a_killed_command_is_resumed_until_it_has_finished(tmp_path: Path) -> No
     )
     tally, chance = Tally("kills", {"kills": 0}), random.Random(0)
     chance.uniform = lambda low, high: 0.15  # type: ignore[method-assign]
-    kills.storm(work, 3, chance, tmp_path, tally)
+    options = Options(0, tmp_path / "kills")
+    calm = stores.undisturbed(work, options, tally)
+    assert calm is not None
+    kills.storm(work, 3, chance, calm, options.folder, tally)
     assert tally.faults == []
     assert tally.counts["kills"] == 3
     assert tally.counts["cells"] % 3 == 0

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.campaign.processes import Running, run
-from tests.campaign.stores import Work, check, sweep
+from tests.campaign.stores import CELLS, Work, check, sweep, undisturbed
 from tests.campaign.tally import Options, Tally
 
 CUTS = 3
@@ -18,22 +18,17 @@ CUTS = 3
 def database(options: Options) -> Tally:
     """Try all faults of the database on a sweep."""
     tally, chance = Tally("database"), random.Random(f"{options.seed}/database")
-    work, calm = sweep(options.folder / "recipe.yaml"), options.folder / "undisturbed"
-    ended = run(work.command(calm), options.folder / "output")
-    undisturbed = dict(work.results(calm))
-    if ended.status != 0 or not undisturbed:
-        tally.fault(f"an undisturbed run ended with {ended.last_words}")
+    work = sweep(options.folder / "recipe.yaml")
+    if (calm := undisturbed(work, options, tally)) is None:
         return tally
-    locked(work, options.folder, undisturbed, chance, tally)
+    locked(work, options.folder, calm, chance, tally)
     for number in range(4):
-        damaged(work, options.folder, number, undisturbed, chance, tally)
-    cut_connections(work, options.folder, undisturbed, chance, tally)
+        damaged(work, options.folder / f"damaged {number}", calm, number, chance, tally)
+    cut_connections(work, options.folder, calm, chance, tally)
     return tally
 
 
-def locked(
-    work: Work, folder: Path, undisturbed: dict[str, str], chance: random.Random, tally: Tally
-) -> None:
+def locked(work: Work, folder: Path, calm: Path, chance: random.Random, tally: Tally) -> None:
     """Hold the lock of the database for seconds, several times, while a sweep runs."""
     disturbed = folder / "locked"
     running = Running(work.command(disturbed), folder / "locked output")
@@ -50,20 +45,14 @@ def locked(
     ended = running.ended()
     if ended.status != 0:
         tally.fault(f"a sweep with a locked database ended with {ended.last_words}")
-    check(work, disturbed, undisturbed, tally)
+    check(work, disturbed, calm, tally)
 
 
 def damaged(
-    work: Work,
-    folder: Path,
-    number: int,
-    undisturbed: dict[str, str],
-    chance: random.Random,
-    tally: Tally,
+    work: Work, disturbed: Path, calm: Path, number: int, chance: random.Random, tally: Tally
 ) -> None:
     """Damage a finished store: the sweep must say so, or still have all its results."""
-    disturbed = folder / f"damaged {number}"
-    shutil.copytree(folder / "undisturbed", disturbed)
+    shutil.copytree(calm, disturbed)
     file = disturbed / "runs.db"
     content = bytearray(file.read_bytes())
     if number == 0:
@@ -75,17 +64,17 @@ def damaged(
             start = chance.randrange(100, len(content) - 256)
             content[start : start + 256] = chance.randbytes(256)
     file.write_bytes(content)
-    ended = run(work.command(disturbed), folder / "damaged output")
+    ended = run(work.command(disturbed), disturbed.with_name("damaged output"))
     tally.count("damaged databases")
     tally.say(f"damaged database: {ended.last_words}")
     if ended.status == 0:
-        check(work, disturbed, undisturbed, tally)
+        check(work, disturbed, calm, tally)
     elif ended.status != 2 or "Traceback" in ended.err:
         tally.fault(f"a sweep with a damaged database ended with {ended.last_words}")
 
 
 def cut_connections(
-    work: Work, folder: Path, undisturbed: dict[str, str], chance: random.Random, tally: Tally
+    work: Work, folder: Path, calm: Path, chance: random.Random, tally: Tally
 ) -> None:
     """Cut all connections to a PostgreSQL server, several times, and restart it once."""
     try:
@@ -131,21 +120,21 @@ def cut_connections(
             tuple(row)
             for row in postgresql.run(url, "SELECT state, count(*) FROM trials GROUP BY state")
         )
-        if states.get("COMPLETE") != len(undisturbed):
-            tally.fault(f"{states} trials after cut connections instead of {len(undisturbed)}")
-        same_table(disturbed, folder / "undisturbed", tally)
+        if states.get("COMPLETE") != CELLS:
+            tally.fault(f"{states} trials after cut connections instead of {CELLS}")
+        same_table(disturbed, calm, tally)
     finally:
         server.stop()
 
 
-def same_table(folder: Path, undisturbed: Path, tally: Tally) -> None:
+def same_table(folder: Path, calm: Path, tally: Tally) -> None:
     """Compare the tables of two sweeps, but for their times."""
     # heavy: only needed here
     import pandas as pd
 
     tables = []
-    for each in (folder, undisturbed):
+    for each in (folder, calm):
         table = pd.read_csv(each / "cells.csv").drop(columns=["seconds", "threads"])
         tables.append(table.sort_index(axis=1))
     if not tables[0].equals(tables[1]):
-        tally.fault(f"the tables in {folder} and {undisturbed} differ")
+        tally.fault(f"the tables in {folder} and {calm} differ")

@@ -40,13 +40,14 @@ class Try:
 
     Attributes:
         command: the command.
-        may_succeed: whether the input may be used, as a strange name may be.
+        statuses: the exit statuses that are right: 2 for an input that must be refused, 0 for a
+            name that is strange and nothing else.
         check: called if the command succeeds, yields what is wrong with what it did.
         environment: variables to set.
     """
 
     command: list[Any]
-    may_succeed: bool = False
+    statuses: tuple[int, ...] = (2,)
     check: Callable[[Ended], Iterator[str]] = nothing_to_check
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -350,7 +351,7 @@ def finished(place: Place, name: str) -> Callable[[Ended], Iterator[str]]:
 def named(place: Place, name: str) -> Try:
     """Return a sweep whose run and recipe have a name."""
     run = f"{{model: gcn, name: {json.dumps(name)}}}"
-    return Try(sweep(place, recipe(name, run)), True, finished(place, name))
+    return Try(sweep(place, recipe(name, run)), (0,), finished(place, name))
 
 
 def name_with_markup(place: Place) -> Try:
@@ -375,17 +376,17 @@ def name_with_control_characters(place: Place) -> Try:
 
 def name_like_an_option(place: Place) -> Try:
     """A recipe that is named like an option."""
-    return Try(sweep(place, recipe("-x")), True, finished(place, "gcn"))
+    return Try(sweep(place, recipe("-x")), (0,), finished(place, "gcn"))
 
 
 def name_like_help(place: Place) -> Try:
     """A recipe that is named like --help."""
-    return Try(sweep(place, recipe("--help")), True, finished(place, "gcn"))
+    return Try(sweep(place, recipe("--help")), (0,), finished(place, "gcn"))
 
 
 def name_like_a_path(place: Place) -> Try:
     """A recipe that is named like a path out of its folder."""
-    return Try(sweep(place, recipe("../../../escaped\x00/etc")), True, finished(place, "gcn"))
+    return Try(sweep(place, recipe("../../../escaped\x00/etc")), (0, 2), finished(place, "gcn"))
 
 
 # --- Checkpoints --------------------------------------------------------------------------------
@@ -401,7 +402,7 @@ def checkpoint(place: Place, content: bytes) -> Try:
         if "checkpoint" not in ended.out + ended.err and "seed_0" not in ended.out + ended.err:
             yield "a checkpoint that cannot be read was ignored without a word"
 
-    return Try(train(SMALL, "--output", out), True, check)
+    return Try(train(SMALL, "--output", out), (0, 2), check)
 
 
 def tensors(header: dict[str, Any], data: bytes = b"") -> bytes:
@@ -460,7 +461,7 @@ def job_row(place: Place, job: dict[str, Any]) -> Try:
         )
         database.execute("DELETE FROM trial_values")
         database.execute("UPDATE trials SET state = 'WAITING', datetime_complete = NULL")
-    return Try([*EAMP, "work", "--output", out], may_succeed=True)
+    return Try([*EAMP, "work", "--output", out], (0, 1, 2))
 
 
 def job_with_a_hostile_dataset(place: Place) -> Try:
@@ -487,7 +488,7 @@ def linked_table(place: Place) -> Try:
         if victim.read_text() != "precious":
             yield "wrote through the link into a file of somebody else"
 
-    return Try(sweep(place, recipe()), True, check)
+    return Try(sweep(place, recipe()), (0, 2), check)
 
 
 INPUTS: tuple[Input, ...] = (

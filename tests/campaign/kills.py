@@ -8,8 +8,8 @@ import random
 import time
 from pathlib import Path
 
-from tests.campaign.processes import Running, kill, outlived, run
-from tests.campaign.stores import Work, check, search, sweep, training
+from tests.campaign.processes import Running, kill, outlived
+from tests.campaign.stores import Work, check, search, sweep, training, undisturbed
 from tests.campaign.tally import Options, Tally
 
 PARENT = 0.3  # share of the kills that hit the parent
@@ -26,26 +26,23 @@ def kills(options: Options) -> Tally:
     works = [sweep(options.folder / "recipe.yaml"), search(), training()]
     for work in works:
         wanted = round(SHARES[work.name] * options.kills)
-        if wanted:
-            storm(work, wanted, chance, options.folder / work.name, tally)
+        calm = undisturbed(work, options, tally) if wanted else None
+        if calm is not None:
+            storm(work, wanted, chance, calm, options.folder / work.name, tally)
     return tally
 
 
-def storm(work: Work, wanted: int, chance: random.Random, folder: Path, tally: Tally) -> None:
+def storm(
+    work: Work, wanted: int, chance: random.Random, calm: Path, folder: Path, tally: Tally
+) -> None:
     """Kill so many processes of one kind of work, in as many folders as that takes."""
-    calm = folder / "undisturbed"
-    ended = run(work.command(calm), folder / "output")
-    undisturbed = dict(work.results(calm))
-    if ended.status != 0 or not undisturbed:
-        tally.fault(f"{work.name}: an undisturbed run ended with {ended.last_words}")
-        return
     goal, number = tally.counts["kills"] + wanted, 0
     while tally.counts["kills"] < goal:
         number += 1
         disturbed = folder / f"disturbed {number}"
         if not resumed_until_finished(work, disturbed, goal, chance, tally):
             return
-        check(work, disturbed, undisturbed, tally)
+        check(work, disturbed, calm, tally)
         tally.say(f"{work.name}: {tally.counts['kills']} kills, {tally.counts['cells']} cells")
 
 
@@ -83,7 +80,7 @@ def ends_before_the_moment(
 ) -> bool:
     """Wait for a random moment, every other time one at which a worker trains."""
     if chance.random() < 0.5:
-        return running.wait(chance.uniform(0.2, 5))
+        return running.wait(chance.uniform(0.2, 4))
     end = time.monotonic() + 120
     while time.monotonic() < end and not work.busy(folder, running.children()):
         if running.wait(0.1):

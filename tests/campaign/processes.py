@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 EAMP = (sys.executable, "-m", "eamp")
-TIMEOUT = 300.0  # seconds until a command that should have ended counts as hanging
+TIMEOUT = 900.0  # seconds until a command that should have ended counts as hanging
 
 
 class Ended(NamedTuple):

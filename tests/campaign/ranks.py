@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.campaign.processes import Running, kill, outlived, run
-from tests.campaign.stores import SMALL, Work, check, trained
+from tests.campaign.processes import Running, kill, outlived
+from tests.campaign.stores import SMALL, Work, check, trained, undisturbed
 from tests.campaign.tally import Options, Tally
 
 EPOCHS = 600
@@ -38,11 +38,8 @@ def ranks(options: Options) -> Tally:
     """Kill so many processes of partitioned trainings."""
     tally, chance = Tally("ranks"), random.Random(f"{options.seed}/ranks")
     tally.counts |= dict.fromkeys(("killed ranks", "lost", "doubled", "changed"), 0)
-    work, calm = partitioned(), options.folder / "undisturbed"
-    ended = run(work.command(calm), options.folder / "output")
-    undisturbed = dict(work.results(calm))
-    if ended.status != 0 or not undisturbed:
-        tally.fault(f"an undisturbed run ended with {ended.last_words}")
+    work = partitioned()
+    if (calm := undisturbed(work, options, tally)) is None:
         return tally
     number = 0
     while tally.counts["killed ranks"] < options.ranks:
@@ -50,7 +47,7 @@ def ranks(options: Options) -> Tally:
         folder = options.folder / f"disturbed {number}"
         if not resumed_until_finished(work, folder, options.ranks, chance, tally):
             break
-        check(work, folder, undisturbed, tally)
+        check(work, folder, calm, tally)
         tally.say(f"{tally.counts['killed ranks']} killed, {number} trainings finished")
     return tally
 

@@ -6,18 +6,15 @@ import signal
 from pathlib import Path
 
 from tests.campaign.processes import Running, outlived, run
-from tests.campaign.stores import Work, check, sweep
+from tests.campaign.stores import Work, check, sweep, undisturbed
 from tests.campaign.tally import Options, Tally
 
 
 def signals(options: Options) -> Tally:
     """Send each signal to a sweep, and let it finish."""
     tally, chance = Tally("signals"), random.Random(f"{options.seed}/signals")
-    work, calm = sweep(options.folder / "recipe.yaml"), options.folder / "undisturbed"
-    ended = run(work.command(calm), options.folder / "output")
-    undisturbed = dict(work.results(calm))
-    if ended.status != 0 or not undisturbed:
-        tally.fault(f"an undisturbed run ended with {ended.last_words}")
+    work = sweep(options.folder / "recipe.yaml")
+    if (calm := undisturbed(work, options, tally)) is None:
         return tally
     for name in ("SIGINT", "SIGTERM", "SIGSTOP"):
         disturbed = options.folder / name
@@ -25,7 +22,7 @@ def signals(options: Options) -> Tally:
         ended = run(work.command(disturbed), options.folder / f"{name} output")
         if ended.status != 0:
             tally.fault(f"after {name} a sweep ended with {ended.last_words}")
-        check(work, disturbed, undisturbed, tally)
+        check(work, disturbed, calm, tally)
     return tally
 
 

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.campaign.processes import EAMP
-from tests.campaign.tally import Tally
+from tests.campaign.processes import EAMP, run
+from tests.campaign.tally import Options, Tally
 
 TIMES = ("seconds", "threads", "worker", "attempt")  # findings that differ between equal runs
 EPOCHS = 60
@@ -138,13 +138,23 @@ def working(folder: Path, processes: list[int]) -> bool:
     return any(int(worker.rpartition(":")[2]) in processes for worker in workers)
 
 
-def check(work: Work, folder: Path, undisturbed: dict[str, str], tally: Tally) -> bool:
+def undisturbed(work: Work, options: Options, tally: Tally) -> Path | None:
+    """Return the folder of an undisturbed run, which all parts of a campaign share."""
+    folder = options.folder.parent / f"undisturbed {work.name}"
+    ended = None if folder.exists() else run(work.command(folder), options.folder / "output")
+    if ended is None or (ended.status == 0 and work.results(folder)):
+        return folder
+    tally.fault(f"{work.name}: an undisturbed run ended with {ended.last_words}")
+    return None
+
+
+def check(work: Work, folder: Path, calm: Path, tally: Tally) -> bool:
     """Compare a finished folder with an undisturbed one; return whether all is well."""
-    found = work.results(folder)
+    found, wanted = work.results(folder), dict(work.results(calm))
     twice = [job for job, times in Counter(job for job, _ in found).items() if times > 1]
-    lost = undisturbed.keys() - dict(found).keys()
-    changed = [job for job, result in found if undisturbed.get(job, result) != result]
-    tally.count("cells", len(undisturbed))
+    lost = wanted.keys() - dict(found).keys()
+    changed = [job for job, result in found if wanted.get(job, result) != result]
+    tally.count("cells", len(wanted))
     for name, jobs in (("lost", lost), ("doubled", twice), ("changed", changed)):
         tally.count(name, len(jobs))
         for job in jobs:
