@@ -177,6 +177,8 @@ def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
     }
     heads = ["network" if column == "name" else column for column in by]
     caption = f"mean ± sample standard deviation over {runs}, in percent"
+    if "diverged" in table:
+        caption += "; †: training diverged"
     shown = Table(*heads, runs, *readings.values(), caption=caption)
     for column in shown.columns[2:]:
         column.justify = "right"
@@ -185,8 +187,7 @@ def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
         # In an unfinished sweep some combinations are missing.
         number = " × ".join(map(str, counts if prod(counts) == len(rows) else [len(rows)]))
         accuracies = (mean_and_deviation(rows[column].tolist()) for column in readings)
-        lost = int(rows["diverged"].notna().sum()) if "diverged" in rows else 0
-        mark = f" ({lost} diverged)" if lost else ""
+        mark = " †" if "diverged" in rows and rows["diverged"].notna().any() else ""
         # As Text, in which square brackets are no markup: names come from recipes.
         names = (Text(str(part)) for part in group)
         shown.add_row(*names, number, *(f"{each}{mark}" for each in accuracies))
