@@ -13,7 +13,7 @@ test: $(READY)  ## lint, types, doctests and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/pytest --numprocesses logical --maxprocesses 4
 
 bench: $(READY)  ## the step beside what one would use instead
 	$(BIN)/eamp bench --output benchmarks/results.json
