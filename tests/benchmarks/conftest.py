@@ -4,8 +4,8 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pytest
-from benchmarks import inference, large, memory
 
+from benchmarks import inference, large, memory
 from forked import context
 
 

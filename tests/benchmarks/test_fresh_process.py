@@ -8,6 +8,8 @@ import torch
 from benchmarks.fresh_process import CHECKOUT, extra_memory, in_fresh_process
 from benchmarks.results import both
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 2**20
 
 

@@ -27,6 +27,8 @@ from experiments.heartbeats import silence
 from experiments.postgresql import PASSWORD, Server
 from forked import ended_within, started
 
+pytestmark = pytest.mark.slow
+
 WORKERS, EPOCHS = 4, 50
 RECIPE = f"""
 name: far / and wide

@@ -51,6 +51,7 @@ def finished(folder: Path, url: str | None = None) -> list[int]:
     return sorted(trial.user_attrs["cell"]["number"] for trial in store.trials(TrialState.COMPLETE))
 
 
+@pytest.mark.slow
 def test_eight_workers_do_every_job_once(tmp_path: Path) -> None:
     succeeds(tmp_path, workers=8)
     found = starts(tmp_path)
@@ -59,6 +60,7 @@ def test_eight_workers_do_every_job_once(tmp_path: Path) -> None:
     assert len({process for processes in found.values() for process in processes}) > 1
 
 
+@pytest.mark.slow
 def test_two_processes_that_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
     succeeds(tmp_path, workers=2, times=2)
     found = starts(tmp_path)
@@ -66,6 +68,7 @@ def test_two_processes_that_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
     assert all(len(processes) == 1 for processes in found.values())
 
 
+@pytest.mark.slow
 def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(
     tmp_path: Path, url: str | None
 ) -> None:

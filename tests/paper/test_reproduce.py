@@ -87,6 +87,7 @@ def in_this_process(store: Store, jobs: Collection[Job], *_: object) -> None:
     work(store, sweep.run_cell)
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

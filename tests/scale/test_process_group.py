@@ -10,6 +10,8 @@ from eamp.scale.process_group import under_torchrun
 from eamp.training.process import SingleProcess
 from scale.jobs import last_words, together, trained
 
+pytestmark = pytest.mark.slow
+
 EXACT: dict[str, Any] = {
     "model": "entropic-gcn",
     "entropy": {"weight": 2.0, "temperature": 1.0, "detach": False},

@@ -11,6 +11,8 @@ import pytest
 from eamp.cli import main
 from forked import as_torchrun_does, started
 
+pytestmark = pytest.mark.slow
+
 SIZES = ["--data", "csbm:nodes=60,features=6,classes=3", "--depth", "2", "--width", "8"]
 SETTINGS = [*SIZES, "--changes", '{"epochs": 6}']
 

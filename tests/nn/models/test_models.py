@@ -232,6 +232,7 @@ def test_lives_through_a_state_dict(name: str, x: Tensor, edge_index: Tensor) ->
     assert torch.equal(other(x, edge_index), model(x, edge_index))
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("entropy", [None, ENTROPY], ids=["bare", "entropy"])
 def test_compiled_is_the_same(
@@ -240,6 +241,7 @@ def test_compiled_is_the_same(
     check_compiled(build(name, entropy=entropy), x, edge_index, "aot_eager")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of torch.compile's own imports
 @pytest.mark.skipif(
     shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler"
