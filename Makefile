@@ -13,7 +13,7 @@ test: $(READY)  ## lint, types, doctests and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses logical --maxprocesses 4
 
 campaign: $(READY)  ## kills, faults, hostile inputs and random graphs, about 20 minutes on two cores
 	$(BIN)/python -m tests.campaign

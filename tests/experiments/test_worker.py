@@ -16,8 +16,9 @@ from eamp.experiments import worker
 from eamp.experiments.faults import EnvironmentFault
 from eamp.experiments.store import MAX_FAULTS, Claim, Store, failure, settled
 from eamp.experiments.worker import work
+from experiments import many_workers
+from forked import started
 
-SCRIPT = Path(__file__).with_name("many_workers.py")
 JOBS = 24  # the script with 8 workers, 200 jobs and 40 kills takes half a minute and finds the same
 
 
@@ -27,18 +28,16 @@ def url(request: pytest.FixtureRequest) -> str | None:
     return request.getfixturevalue("empty_database") if request.param == "PostgreSQL" else None
 
 
-def many_workers(
-    folder: Path, workers: int, kills: int = 0, url: str | None = None
-) -> "subprocess.Popen[str]":
-    given = [SCRIPT, folder, workers, JOBS, kills, 1, *([url] if url else [])]
-    command = [sys.executable, *map(str, given)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-
-
-def succeeded(*processes: "subprocess.Popen[str]") -> None:
-    for process in processes:
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
+def succeeds(
+    folder: Path, workers: int, kills: int = 0, url: str | None = None, times: int = 1
+) -> None:
+    """Run the script, or several copies of it at the same time."""
+    given = (folder, workers, JOBS, kills, 1, url)
+    outputs = [folder / f"{number}.txt" for number in range(times)]
+    processes = [started(output, many_workers.main, *given) for output in outputs]
+    for process, output in zip(processes, outputs, strict=True):
+        process.join()
+        assert process.exitcode == 0, output.read_text()
 
 
 def starts(folder: Path) -> dict[int, list[int]]:
@@ -56,25 +55,28 @@ def finished(folder: Path, url: str | None = None) -> list[int]:
     return sorted(trial.user_attrs["cell"]["number"] for trial in store.trials(TrialState.COMPLETE))
 
 
+@pytest.mark.slow
 def test_eight_workers_do_every_job_once(tmp_path: Path) -> None:
-    succeeded(many_workers(tmp_path, workers=8))
+    succeeds(tmp_path, workers=8)
     found = starts(tmp_path)
     assert sorted(found) == finished(tmp_path) == list(range(JOBS))
     assert all(len(processes) == 1 for processes in found.values())
     assert len({process for processes in found.values() for process in processes}) > 1
 
 
+@pytest.mark.slow
 def test_two_processes_that_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
-    succeeded(many_workers(tmp_path, workers=2), many_workers(tmp_path, workers=2))
+    succeeds(tmp_path, workers=2, times=2)
     found = starts(tmp_path)
     assert sorted(found) == finished(tmp_path) == list(range(JOBS))
     assert all(len(processes) == 1 for processes in found.values())
 
 
+@pytest.mark.slow
 def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(
     tmp_path: Path, url: str | None
 ) -> None:
-    succeeded(many_workers(tmp_path, workers=4, kills=12, url=url))
+    succeeds(tmp_path, workers=4, kills=12, url=url)
     killed = set(map(int, (tmp_path / "killed.txt").read_text().split()))
     assert killed
     found = starts(tmp_path)

@@ -26,6 +26,8 @@ from eamp.experiments.sweep import finished, sweep
 from eamp.experiments.worker import work
 from eamp.experiments.worker_pool import FAULT_STATUS, SweepError, WorkerProcess
 
+pytestmark = pytest.mark.slow
+
 # Each is a worker killed (W), the sweep itself killed (S), or interrupted (I).
 # EAMP_STOPS=WSIWSW is the long proof, some minutes.
 STOPS = os.environ.get("EAMP_STOPS", "WS")

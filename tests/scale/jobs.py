@@ -6,7 +6,6 @@ The processes import this module by its name.
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import os
 import signal
 import tempfile
@@ -32,6 +31,7 @@ from eamp.scale.partitioned_graph import GraphPart, take_part
 from eamp.scale.process_group import ProcessGroup
 from eamp.training import PROTOCOLS, Epoch, TrainingWarning, train
 from eamp.training.process import SingleProcess
+from forked import context
 
 # A lost process is noticed at once; the timeout allows for a busy machine.
 TIMEOUT = timedelta(seconds=300)
@@ -51,17 +51,6 @@ def together(processes: int, job: Callable[..., Any], *arguments: Any) -> list[A
             for rank in range(processes)
         ]
         return [future.result() for future in futures]
-
-
-def context() -> Any:
-    """Return a context that forks processes from a server with the slow imports done.
-
-    The server finds installed modules only, so this module is not among them.
-    """
-    found = multiprocessing.get_context("forkserver")
-    ours = ("training", "scale.part_models", "ops.backends.numba_cpu.launch", "data.synthetic")
-    found.set_forkserver_preload([*(f"eamp.{module}" for module in ours), "pymetis"])
-    return found
 
 
 def joined(

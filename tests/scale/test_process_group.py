@@ -11,6 +11,8 @@ from eamp.scale.process_group import under_torchrun
 from eamp.training.process import SingleProcess
 from scale.jobs import last_words, started_differently, together, trained, warned
 
+pytestmark = pytest.mark.slow
+
 EXACT: dict[str, Any] = {
     "model": "entropic-gcn",
     "entropy": {"weight": 2.0, "temperature": 1.0, "detach": False},

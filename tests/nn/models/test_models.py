@@ -233,6 +233,7 @@ def test_lives_through_a_state_dict(name: str, x: Tensor, edge_index: Tensor) ->
     assert torch.equal(other(x, edge_index), model(x, edge_index))
 
 
+@pytest.mark.slow
 # DropEdge builds a graph in every step, which cannot be traced.
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "dropedge-gcn"])
 @pytest.mark.parametrize("entropy", [None, ENTROPY], ids=["bare", "entropy"])
@@ -242,6 +243,7 @@ def test_compiled_is_the_same(
     check_compiled(build(name, entropy=entropy), x, edge_index, "aot_eager")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of torch.compile's own imports
 @pytest.mark.skipif(
     shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler"
