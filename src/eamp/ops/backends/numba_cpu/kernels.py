@@ -180,10 +180,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         """Set out_i = u_i x_i and per_node_i = ‖x_i‖², with u in unit."""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features = slots[PARTS], slots[NODES], slots[FEATURES]
-        x, out = (
-            carray(pointer(slots[X]), (n, features), real),
-            carray(pointer(slots[OUT]), (n, features), real),
-        )
+        x = carray(pointer(slots[X]), (n, features), real)
+        out = carray(pointer(slots[OUT]), (n, features), real)
         u, square = carray(pointer(slots[UNIT]), n, real), carray(pointer(slots[PER_NODE]), n, real)
         part = draw_ticket(block)
         while part < parts:

@@ -38,9 +38,9 @@ def first_row(rowptr, part, parts):
 
 @njit(**OPTIONS)
 def over_temperature(energy, temperature):
-    """Return E/T, at most :data:`eamp.ops.boltzmann.VANISHED`; NaN stays NaN."""
+    """Return E/T, at most :data:`eamp.ops.boltzmann.VANISHED` unless T is 0; NaN stays NaN."""
     ratio = energy / temperature
-    return type(ratio)(VANISHED) if ratio > VANISHED else ratio
+    return type(ratio)(VANISHED) if ratio > VANISHED and temperature > 0 else ratio
 
 
 @njit(**OPTIONS)
