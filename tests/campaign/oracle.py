@@ -254,6 +254,6 @@ class Tolerances:
         slope, dslope = (top / self.t * (1 + self.size) * each for each in (slope, dslope))
         q, dq = top * self.p * self.size, top * self.drive
         total = self.differences(dq, g_away) + self.differences(q, self.coarse * g_away)
-        total = total + self.differences(q, torch.full_like(g_away, self.matrix * far))
+        total = total + self.differences(q, torch.zeros_like(g_away) + self.matrix * far)
         total = total + self.differences(dslope, self.away)
         return total + self.differences(slope, self.blurred(self.away) + self.coarse * self.away)
