@@ -24,10 +24,13 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "EntropyAware of a function": (lambda: eamp.EntropyAware(print), "needs a layer"),
     "wrap of a name": (lambda: eamp.wrap("x"), "wrap needs a layer or a model.*got 'x'"),
     "unwrap of a name": (lambda: eamp.unwrap("x"), "unwrap needs a layer or a model.*got 'x'"),
-    "wrap only a number": (lambda: eamp.wrap(pyg.GCN(4, 4, 2), only=3), "only and skip take names"),
+    "wrap only a number": (
+        lambda: eamp.wrap(pyg.GCN(4, 4, 2), only=3),
+        "modules are chosen by names",
+    ),
     "skip of a layer": (
         lambda: eamp.wrap(pyg.GCN(4, 4, 2), skip=[pyg.GCNConv(4, 4)]),
-        "only and skip take names",
+        "modules are chosen by names",
     ),
     "weight=True": (
         lambda: eamp.EntropyAware(pyg.GCNConv(4, 4), weight=True),

@@ -27,14 +27,6 @@ def read(
     adjacency: Any, num_nodes: int | None, edge_weight: Tensor | None, batch: Tensor | None
 ) -> EdgeList:
     """Return the :class:`EdgeList` of anything that :class:`eamp.Graph` accepts."""
-    for name, value in (("edge_weight", edge_weight), ("batch", batch)):
-        if value is not None and not isinstance(value, Tensor):
-            raise GraphError(
-                f"{name} must be a tensor, but is a {type(value).__name__}; pass "
-                f"torch.as_tensor({name})."
-            )
-    if num_nodes is not None and not hasattr(num_nodes, "__index__"):
-        raise GraphError(f"num_nodes must be a whole number, but is {num_nodes!r}.")
     size: int | None = None  # number of nodes as the format itself knows it
     for name, given in (("edge_weight", edge_weight), ("batch", batch)):
         if given is not None and not isinstance(given, Tensor):

@@ -159,8 +159,8 @@ def split(selection: Selection) -> tuple[set[str], tuple[type[Module], ...]]:
     items: list[Any] = [selection] if one else list(selection or ())  # type: ignore[arg-type]
     if wrong := [item for item in items if not isinstance(item, str | type)]:
         raise ValueError(
-            f"only and skip take names, as in model.named_modules(), or types of layers, but got "
-            f"{wrong[0]!r}; pass for example skip=['convs.1'] or only=[GCNConv]."
+            "modules are chosen by names, as in model.named_modules(), or by types, not by "
+            f"{wrong[0]!r}; pass for example ['convs.1'] or [GCNConv]."
         )
     return {item for item in items if isinstance(item, str)}, tuple(
         item for item in items if isinstance(item, type)

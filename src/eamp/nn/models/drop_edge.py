@@ -5,7 +5,8 @@ from torch.nn import Module
 from torch_geometric.nn.inits import reset
 from torch_geometric.utils import dropout_edge
 
-from eamp.graph import Adjacency, Graph, as_graph
+from eamp.graph import Adjacency, Graph, graph_for
+from eamp.nn.checks import check_module
 from eamp.nn.models.traits import traits
 
 
@@ -31,6 +32,7 @@ class DropEdge(Module):
 
     def __init__(self, model: Module, drop_edge: float = 0.3) -> None:
         super().__init__()
+        check_module(model, "DropEdge")
         if not 0 <= drop_edge < 1:
             raise ValueError(f"drop_edge must lie in [0, 1), but is {drop_edge}.")
         self.model, self.drop_edge = model, drop_edge
@@ -42,7 +44,7 @@ class DropEdge(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = graph_for(x, edge_index)
         return self.model(x, self.dropped(graph) if self.training and self.drop_edge else graph)
 
     def dropped(self, graph: Graph) -> Graph:
