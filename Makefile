@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint bench clean
+.PHONY: run test campaign lint bench clean
 
 run: $(READY)  ## the main job: a first look at the paper's results, which ends with a page, out/report.html
 	$(BIN)/eamp reproduce --quick --output out
@@ -13,7 +13,10 @@ test: $(READY)  ## lint, types, doctests and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses logical --maxprocesses 4
+
+campaign: $(READY)  ## kills, faults, hostile inputs and random graphs, about 20 minutes on two cores
+	$(BIN)/python -m tests.campaign
 
 bench: $(READY)  ## the step beside what one would use instead
 	$(BIN)/eamp bench --output benchmarks/results.json

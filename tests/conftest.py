@@ -1,4 +1,9 @@
+import os
 from collections.abc import Iterator
+
+# Several processes may run the tests at once, and share the cores. So networks run on one thread,
+# also in processes that tests start; the tests of the operators ask for more.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import torch
@@ -8,6 +13,11 @@ settings.register_profile(
     "eamp", deadline=None, max_examples=40, derandomize=True
 )  # compiling a kernel takes seconds, once
 settings.load_profile("eamp")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the slow tests last, so that most mistakes show within seconds."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 
 @pytest.fixture(autouse=True)

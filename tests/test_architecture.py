@@ -145,6 +145,7 @@ def test_only_the_graph_and_scale_rooms_know_parts_of_graphs() -> None:
     assert not knowing
 
 
+@pytest.mark.slow
 def test_importing_the_layers_does_not_load_our_compiled_kernels() -> None:
     """PyG itself imports Numba where it is installed; our kernels wait until they are used."""
     code = (

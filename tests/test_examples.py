@@ -8,6 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = sorted(path for path in FOLDER.glob("*.py") if "__main__" in path.read_text("utf-8"))
 STUDIES = {"u_curve", "where_it_helps"}

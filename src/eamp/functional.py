@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from eamp.graph import Adjacency, Graph, graph_for
+from eamp.graph.transforms import outside_transforms, unwrapped
 from eamp.ops import Variant, energy_normaliser, entropy_step, squared_differences
 from eamp.ops.boltzmann import log_boltzmann
 
@@ -117,8 +118,9 @@ def entropy_gradient(
         x: features, ``[n, F]``.
         graph: an :class:`eamp.Graph`, or anything one can be made of.
         temperature: T > 0, a number or a one-element tensor.
-        variant: ``"exact"``, or ``"paper"`` for the published formula, which has :math:`C_i` in
-            place of :math:`C_j` and is exact on regular graphs only.
+        variant: ``"exact"``; ``"paper"`` for the published formula, which has :math:`C_i` in place
+            of :math:`C_j` and is exact on regular graphs only; or ``"permuted"``, a control for
+            experiments, whose :math:`p_i (1 - E_i/T)` is that of another node of equal degree.
         normalize: take the entropy of the normalised distribution.
         check_finite: see :func:`dirichlet_energy`.
 
@@ -164,13 +166,20 @@ def check_temperature(temperature: float | Tensor) -> float | Tensor:
                 f"temperature must be one number; got a tensor of shape {list(temperature.shape)}."
             )
         temperature = temperature.reshape(())
-        if torch.compiler.is_compiling() or temperature.device.type != "cpu":
-            return temperature  # reading the value would break the graph or stall the queue
-    if not isinstance(temperature, Tensor | int | float):
+        if torch.compiler.is_compiling():
+            torch._assert_async(temperature > 0, "temperature must be > 0")  # checked at run time
+            return temperature
+        if temperature.device.type != "cpu":
+            return temperature  # reading the value would stall the queue
+        with outside_transforms():
+            lowest = float(unwrapped(temperature).detach().min())
+    elif isinstance(temperature, bool) or not isinstance(temperature, int | float):
         raise ValueError(f"temperature must be a number > 0, but is {temperature!r}.")
-    if not temperature > 0:
+    else:
+        lowest = temperature
+    if not lowest > 0:
         raise ValueError(
-            f"temperature must be > 0, but is {float(temperature)}; it is the energy per node that "
-            "the entropy aims at."
+            f"temperature must be > 0, but is {lowest}; it is the energy per node that the "
+            "entropy aims at."
         )
     return temperature

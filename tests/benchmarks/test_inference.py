@@ -20,6 +20,7 @@ def test_both_ways_give_the_same() -> None:
     assert all(name in shown for name in MODELS)
 
 
+@pytest.mark.slow
 def test_it_measures_prints_and_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

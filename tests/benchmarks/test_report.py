@@ -11,6 +11,8 @@ from benchmarks.training import gcnii_epoch, training_step
 
 from benchmarks import report
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_report_is_printed_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -3,17 +3,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eamp.data.digests import ARRAY_DIGESTS, FILE_DIGESTS, digest_of, verify_file
+from eamp.data import load
+from eamp.data.digests import (
+    ARRAY_DIGESTS,
+    FILE_DIGESTS,
+    digest_of,
+    graph_digest,
+    verify_file,
+)
 from eamp.data.errors import RefusedError
 from eamp.data.package_index import MEMBERS
-from eamp.data.planetoid import SIZES, SUFFIXES
+from eamp.data.sources import SIZES, family_of
 
 
 def test_every_file_that_may_be_read_has_a_digest() -> None:
-    wanted = {f"ind.{name}.{part}" for name in SIZES for part in SUFFIXES} | {"cora.content"}
+    wanted = {file for name in SIZES for file in family_of(name).file_names(name)}
+    wanted |= {"cora.content"}
     wanted |= {archive.file for archives in MEMBERS.values() for archive in archives}
     assert wanted == set(FILE_DIGESTS)
     assert set(ARRAY_DIGESTS) == set(SIZES)
@@ -64,3 +73,27 @@ def test_array_digest_of_empty_and_boolean_arrays() -> None:
         {"a": np.zeros((0, 2), dtype=np.int32)}
     )
     assert digest_of({"a": np.array([True])}) != digest_of({"a": np.array([False])})
+
+
+GRAPH = "csbm:nodes=60,features=3"
+
+
+def test_graph_digest_is_the_same_for_the_same_graph() -> None:
+    # A fixed value, so that it is the same in every process and on every platform.
+    assert graph_digest(load(GRAPH)) == graph_digest(load(GRAPH))
+    assert graph_digest(load(GRAPH))[:16] == "e1f102a0a0a2b73c"
+
+
+@pytest.mark.parametrize(
+    "key", ["x", "edge_index", "y", "edge_weight", "train_mask", "val_mask", "test_mask"]
+)
+def test_graph_digest_sees_every_array(key: str) -> None:
+    data = load(GRAPH)
+    data.edge_weight = torch.ones(data.num_edges)
+    before = graph_digest(data)
+    data[key] = data[key].clone()
+    assert graph_digest(data) == before
+    data[key][..., 0] = ~data[key][..., 0] if data[key].dtype == torch.bool else 7
+    assert graph_digest(data) != before
+    del data[key]
+    assert graph_digest(data) != before

@@ -4,9 +4,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import eamp
-from eamp.data import cache, digests, load
+from eamp.data import Fractions, PerClass, cache, digests, load, summarize
 from eamp.data.errors import DataError, DataWarning
 from eamp.data.planetoid import SIZES
 
@@ -97,6 +98,8 @@ def test_name_determines_the_graph_and_seed_the_split() -> None:
         "csbm:nodes=many",
         "csbm:colour=red",
         "grid:rows=2.5",
+        f"grid:{'9' * 5000}x1",
+        f"csbm:nodes={'9' * 5000}",
     ],
 )
 def test_error_on_unknown_options_lists_the_known_ones(name: str) -> None:
@@ -148,3 +151,72 @@ def test_weights_of_repeated_edges_are_summed_before_directions_are_averaged(
 
 def test_graph_accepts_loaded_data() -> None:
     assert eamp.Graph(eamp.data.load("grid:10x10")).num_edges == 180
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("csbm:seed=-1", "seed >= 0"),
+        ("grid:3x3,seed=-1", "seed >= 0"),
+        ("csbm:nodes=1000000000000", "fewer nodes"),
+        ("csbm:signal=nan", "signal"),
+        ("csbm:nodes=50,nodes=60", "option nodes twice"),
+        ("~nobody-of-this-name/a.npz", "there is no file"),
+        ("a" * 5000, "there is no dataset"),
+        ("a\0b", "there is no dataset"),
+        ("a\0b.npz", "cannot be read"),
+        (5, "such as 'cora'.* got int"),
+        (None, "got NoneType"),
+        (b"cora", "got bytes"),
+        (["cora"], "got list"),
+        (Data(), "got Data. It is a graph already"),
+    ],
+)
+def test_wrong_names_get_a_sentence(name: Any, complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint):
+        load(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"seed": -1}, "seed must be a whole number from 0; got -1"),
+        ({"seed": 1.5}, "seed must be"),
+        ({"seed": "1"}, "seed must be"),
+        ({"split": 1.5}, "split must be"),
+        ({"split": True}, "split must be"),
+        ({"split": ["random"]}, "split must be"),
+        ({"split": -1}, "there is no split -1"),
+        ({"split": 10**30}, "there is no split 1000"),
+        ({"split": "9" * 5000}, "unknown split"),
+        ({"split": "random:nan/nan/nan"}, "each fraction must be above 0"),
+        ({"split": "planetoid:-1/2/3"}, "does not fit"),
+        ({"symmetrize": "False"}, "symmetrize must be True or False"),
+        ({"refresh": 1}, "refresh must be True or False"),
+        ({"folder": 5}, "folder must be a path"),
+    ],
+)
+def test_wrong_options_get_a_sentence(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint):
+        load("csbm:nodes=100", **options)
+
+
+def test_numpy_number_selects_its_split(tmp_path: Path) -> None:
+    masks = {
+        f"{part}_mask": np.eye(6, dtype=bool)[:, k : k + 2]
+        for k, part in enumerate(("train", "val", "test"))
+    }
+    path = tmp_path / "a.npz"
+    np.savez(path, edge_index=[[0, 1], [1, 0]], x=np.ones((6, 1)), y=[0] * 6, **masks)
+    assert load(str(path), split=np.int64(1)).train_mask.nonzero().tolist() == [[1]]
+
+
+@pytest.mark.parametrize("split", [(PerClass, 1.5), (PerClass, "1"), (Fractions, None)])
+def test_split_of_wrong_numbers_is_refused(split: tuple[Any, object]) -> None:
+    with pytest.raises(DataError, match="needs three"):
+        split[0](split[1])
+
+
+def test_summary_of_something_else_is_refused() -> None:
+    with pytest.raises(DataError, match=r"a graph that eamp\.data\.load returned; got Data"):
+        summarize(Data())

@@ -1,3 +1,5 @@
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,15 @@ def test_split_number_selects_one_of_several(tmp_path: Path) -> None:
         ({"y": np.full(NODES, -1)}, "at least one"),
         ({"y": np.full(NODES, -2)}, "classes from 0"),
         ({"y": np.array([0, 1, 3, 0, 1, 3])}, "no node of class 2; number the classes 0 … 2"),
+        ({"x": np.zeros((NODES, 0))}, "x has no features"),
+        ({"y": np.array([0, 2 * 10**8, 0, 0, 0, 0])}, "largest label is 200000000.* 0 … 1"),
+        ({"y": np.array([0, 2**64 - 1, 0, 0, 0, 0], dtype=np.uint64)}, "is 18446744073709551615"),
+        ({"edge_index": np.full((2, 1), 2**64 - 1, dtype=np.uint64)}, "edge 0, .18446744073709551"),
+        ({"edge_index": np.array([[0, 10**18], [1, 0]])}, r"outside 0 … 5"),
+        ({"num_nodes": np.array(10**18)}, "unknown array num_nodes"),
+        (masks((NODES, 0)), r"true or false per node.* got \[6, 0\]"),
+        ({"edge_weight": np.full(6, np.nan)}, "edge_weight must be finite .* first is 0"),
+        ({"edge_weight": np.array([0, 1, np.inf, 1, 1, 1])}, "1 edges .* first is 2"),
         ({"edge_weight": np.ones(5)}, "one number per edge"),
         ({"train_mask": np.ones(NODES, dtype=bool)}, "found only train_mask"),
         (masks((NODES,)) | {"val_mask": np.zeros((NODES, 2), dtype=bool)}, "different shapes"),
@@ -132,3 +143,18 @@ def test_truncated_missing_and_single_array_files_are_refused(tmp_path: Path) ->
     np.save(tmp_path / "single.npy", np.zeros(3))
     with pytest.raises(DataError, match="single array"):
         from_npz(tmp_path / "single.npy")
+
+
+@pytest.mark.parametrize("shape", [(10**13, 7), (10**18, 0), (10**10,), (-1, 2)])
+def test_header_that_promises_more_than_the_file_holds_is_refused(
+    tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    path = save(tmp_path, **{name: array for name, array in good().items() if name != "x"})
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": shape}
+    )
+    with zipfile.ZipFile(path, "a") as zipped:
+        zipped.writestr("x.npy", header.getvalue())
+    with pytest.raises(DataError, match=r"mine\.npz"):
+        from_npz(path)

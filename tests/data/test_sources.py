@@ -10,8 +10,9 @@ import pytest
 from torch_geometric.datasets import Planetoid
 
 from eamp.data import digests, sources
+from eamp.data.arrays import GraphArrays
 from eamp.data.errors import DataError, DataWarning, RefusedError
-from eamp.data.planetoid import SIZES, PlanetoidArrays
+from eamp.data.planetoid import SIZES
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def github(tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def same(ours: PlanetoidArrays, theirs: PlanetoidArrays) -> bool:
+def same(ours: GraphArrays, theirs: GraphArrays) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from eamp.data.errors import DataError
-from eamp.data.splits import MASKS, Fractions, PerClass, apply_split, parse_split
+from eamp.data.splits import MASKS, Fractions, PerClass, apply_split, nodes_by_class, parse_split
 
 
 def graph(y: list[int], **masks: torch.Tensor) -> Data:
@@ -49,6 +49,14 @@ def test_fractions_hold_in_every_class(
         assert train == max(1, round(train_part * size))
         assert abs(val - other_part * size) <= 1
         assert abs(test - other_part * size) <= 1
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(0, 5))
+def test_nodes_of_every_class_keep_their_order(labels: list[int], seed: int) -> None:
+    y = np.array(labels)
+    order = np.random.default_rng(seed).permutation(len(y))
+    expected = [order[y[order] == c].tolist() for c in np.unique(y)]
+    assert [nodes.tolist() for nodes in nodes_by_class(y, order)] == expected
 
 
 def test_same_seed_same_split_and_another_seed_another() -> None:

@@ -1,4 +1,8 @@
+import math
+from typing import Any
+
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -102,13 +106,42 @@ def test_generated_graphs_are_the_same_on_every_platform() -> None:
         {"nodes": 3, "classes": 5},
         {"degree": -1.0},
         {"nodes": 20, "degree": 15.0},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"nodes": "many"},
+        {"nodes": True},
+        {"nodes": 10**12},
+        {"nodes": 10**400, "degree": 0.5},
+        {"features": 10**9},
+        {"features": 0},
+        {"degree": math.inf},
+        {"degree": math.nan},
+        {"homophily": math.nan},
+        {"label_rate": math.nan},
+        {"signal": math.nan},
+        {"signal": math.inf},
+        {"signal": 1e300},
+        {"signal": None},
     ],
 )
-def test_impossible_csbm_is_refused(arguments: dict[str, float]) -> None:
+def test_impossible_csbm_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(DataError, match="csbm"):
-        csbm(**arguments)  # type: ignore[arg-type]
+        csbm(**arguments)
 
 
 def test_impossible_grid_is_refused() -> None:
     with pytest.raises(DataError, match="0 x 3"):
         grid(0, 3)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"seed": -1}, {"rows": 10**6, "columns": 10**6}, {"rows": "3"}, {"features": 1.0}],
+)
+def test_grid_with_wrong_numbers_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match="grid"):
+        grid(**arguments)
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    assert csbm(np.int64(50), degree=np.float32(2)).num_nodes == 50  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from diagnostics.faulty_models import Apply, Stack, features, grid, scale
 from eamp.diagnostics.charts import depth_charts
 
 
+@pytest.mark.slow
 def test_altair_is_loaded_only_to_draw() -> None:
     code = "import sys, eamp.diagnostics; sys.exit('altair' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -14,6 +14,7 @@ from sqlalchemy import Pool, event
 from eamp import data
 from eamp.experiments import sweep, tune
 from eamp.experiments.schema import Job
+from eamp.experiments.search import Search
 from eamp.experiments.store import Store
 from eamp.experiments.worker import work
 from experiments.postgresql import Server, missing
@@ -39,7 +40,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         store: Store, jobs: Collection[Job], workers: int, retry_failed: bool = False
     ) -> None:
         store.enqueue(jobs, retry_failed)
-        run_job = sweep.run_cell if tune.Search.saved_in(store) is None else tune.run_try
+        run_job = sweep.run_cell if Search.saved_in(store) is None else tune.run_try
         done.append(work(store, run_job))
 
     for module in (sweep, tune):

@@ -1,7 +1,7 @@
 """Many workers on one queue of trivial jobs.
 
-Run as a script: ``many_workers.py FOLDER PROCESSES JOBS [KILLS] [SEED] [STORAGE]``. It is a script
-so that workers can be forked from a process without threads.
+Run as a script: ``many_workers.py FOLDER PROCESSES JOBS [KILLS] [SEED] [STORAGE]``. The tests call
+:func:`main` in a process of its own, because workers are forked, from a process without threads.
 
 Each worker writes a line to ``witness.txt`` when it starts a job: the job's number and the number
 of its own process. With KILLS, that many workers are killed at random moments and replaced;

@@ -1,15 +1,20 @@
 """A cell and its split."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from eamp.cli import main
-from eamp.data import DataError
+from eamp.data import DataError, csbm
+from eamp.experiments import cell as module
 from eamp.experiments.cell import Cell
 from eamp.experiments.several_seeds import train_seeds
+from eamp.training import CheckpointError, TrainingWarning
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -53,3 +58,75 @@ def test_eamp_train_takes_a_split(three_splits: str, capsys: pytest.CaptureFixtu
     assert "(1 seed, split 0 of 0 … 2, protocol standard" in capsys.readouterr().out
     assert main([*command, "--split", "3"]) == 2
     assert "there is no split 3" in capsys.readouterr().err
+
+
+@pytest.fixture
+def own_graph(tmp_path: Path) -> tuple[str, Callable[[int], None]]:
+    """The path of a graph, and a function that replaces it by one of another seed."""
+    path = tmp_path / "mine.npz"
+
+    def write(seed: int) -> None:
+        graph = csbm(nodes=60, features=8, classes=2, seed=seed)
+        masks = {name: graph[name] for name in MASKS}
+        np.savez(path, x=graph.x, edge_index=graph.edge_index, y=graph.y, **masks)
+
+    write(0)
+    return str(path), write
+
+
+def test_a_file_that_changes_makes_another_cell(
+    own_graph: tuple[str, Callable[[int], None]], tmp_path: Path
+) -> None:
+    path, write = own_graph
+    mine, folder = cell(path, 0), tmp_path / "out"
+    key, job, graph = mine.key, mine.job, mine.graph
+    assert mine.key == key
+    mine.check_graph(job)
+    before = train_seeds(mine, output=str(folder))
+    write(0)  # the same graph, written again
+    assert mine.key == key
+    assert train_seeds(mine, output=folder) == before
+    write(1)
+    assert mine.key != key
+    assert not torch.equal(mine.graph.x, graph.x)
+    with pytest.raises(CheckpointError, match=r"seed_0.* other data: the graph has changed since"):
+        train_seeds(mine, output=folder)
+    with pytest.raises(ValueError, match=r"mine.npz holds another graph than when this job was"):
+        mine.check_graph(job)
+    assert Cell.from_job(job) == mine
+    mine.check_graph({name: value for name, value in job.items() if name != "graph"})  # an old one
+
+
+def test_a_name_that_says_which_graph_it_is_does_not_load_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "load", None)
+    for name in ("cora", "undirected:CiteSeer", "csbm:nodes=50", "grid:4x4", "pyg:WebKB/Texas"):
+        assert "graph" not in cell(name, 0).job
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"depth": -3}, "depth must be a whole number of at least 0, but is -3"),
+        ({"depth": "4"}, "depth must be a whole number of at least 0, but is '4'"),
+        ({"width": 0}, "width must be a whole number of at least 1, but is 0"),
+        ({"dropout": 1.5}, "dropout must be a number from 0 to 1, but is 1.5"),
+        ({"protocol": "papers"}, "no protocol named 'papers'; there are paper, standard"),
+        ({"changes": {"epochs": "many"}}, "epochs must be a whole number of at least 1"),
+        ({"changes": [1]}, "changes must be a mapping"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        replace(cell("csbm", 0), **change)
+
+
+def test_eamp_train_marks_runs_that_diverged(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = ["train", "--data", "csbm:nodes=60,features=8", "--depth", "2"]
+    command += ["--changes", '{"learning_rate": 1e30, "epochs": 4}', "--output", str(tmp_path)]
+    with pytest.warns(TrainingWarning, match="training diverged: .* Try a lower learning rate"):
+        assert main(command) == 0
+    assert "(diverged)" in capsys.readouterr().out

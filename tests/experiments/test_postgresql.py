@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +24,10 @@ from eamp.experiments.store import Store
 from eamp.experiments.sweep import REPORT_EVERY, run_cell
 from eamp.experiments.worker import work
 from experiments.heartbeats import silence
-from experiments.postgresql import PASSWORD, Server, ended_within
+from experiments.postgresql import PASSWORD, Server
+from forked import ended_within, started
+
+pytestmark = pytest.mark.slow
 
 WORKERS, EPOCHS = 4, 50
 RECIPE = f"""
@@ -45,18 +46,13 @@ LONG = 600  # seconds after which a worker that should have ended is taken to wa
 
 
 class Worker:
-    """``eamp work`` on one of two machines, each with a folder of its own, as a user starts it."""
+    """``eamp work`` on one of two machines, each with a folder of its own."""
 
     def __init__(self, number: int, study: str, url: str, folder: Path) -> None:
-        command = [sys.executable, "-m", "eamp", "work", "--storage", url, "--study", study]
+        command = ["work", "--storage", url, "--study", study]
+        command += ["--output", str(folder / f"machine {number % 2}")]
         self.output = folder / f"worker {number}.txt"
-        with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                [*command, "--output", str(folder / f"machine {number % 2}")],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )
+        self.process = started(self.output, cli.main, command)
 
     def said(self) -> str:
         return self.output.read_text(encoding="utf-8")
@@ -82,7 +78,7 @@ def started_workers(study: str, url: str, folder: Path) -> Iterator[list[Worker]
     finally:
         for worker in workers:
             worker.process.kill()
-            worker.process.wait()
+            worker.process.join()
 
 
 def wait_until(condition: Callable[[], bool], workers: list[Worker]) -> None:
@@ -111,12 +107,13 @@ def kill_in_the_middle(workers: list[Worker], store: Store) -> tuple[Worker, Fro
             assert not ended_within(worker.process, 0.02), worker.said()
             if worker.in_the_middle_of(store) is None:
                 continue
-            worker.process.send_signal(signal.SIGSTOP)
+            assert worker.process.pid is not None
+            os.kill(worker.process.pid, signal.SIGSTOP)
             if (trial := worker.in_the_middle_of(store)) is not None:
                 worker.process.kill()
-                worker.process.wait()
+                worker.process.join()
                 return worker, trial
-            worker.process.send_signal(signal.SIGCONT)
+            os.kill(worker.process.pid, signal.SIGCONT)
 
 
 def tables(folder: Path) -> list[pd.DataFrame]:
@@ -145,7 +142,7 @@ def test_four_workers_of_which_one_is_killed(
         silence(store, lost._trial_id)
         for worker in set(workers) - {victim}:
             assert ended_within(worker.process, LONG)
-            assert worker.process.returncode == 0, worker.said()
+            assert worker.process.exitcode == 0, worker.said()
 
     began: dict[str, list[str]] = {cell.key: [] for cell in cells}
     for trial in store.trials():

@@ -153,3 +153,62 @@ def test_cells_that_differ_in_name_alone_are_kept(tmp_path: Path) -> None:
     _, cells = load_recipe(written(tmp_path, text))
     assert [cell.name for cell in cells] == ["gcn", "again"]
     assert cells[0].key == cells[1].key
+
+
+ONE_RUN = "runs: [{model: gcn, data: csbm, depth: 2}]"
+LAUGHS = "\n".join(
+    ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
+    + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 10)]
+)
+MERGED = "\n".join(
+    ["a0: &a0 {x: 1}"]
+    + [f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 9)}]}}" for k in range(1, 10)]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"seeds: 1000000000\n{ONE_RUN}",
+            "has 1,000,000,000 cells, and at most 1,000,000 .* fewer",
+        ),
+        (f"seeds: 1000000\nsplits: 2\n{ONE_RUN}", "2,000,000 cells, .* fewer seed, split"),
+        (f"{LAUGHS}\n{ONE_RUN}", r"written out it has [\d,]+ values, and at most 1,000,000"),
+        (f"{MERGED}\n{ONE_RUN}", r"written out it has [\d,]+ values, and at most 1,000,000"),
+        ("&a {runs: [*a]}", "an alias .* stands inside of its own anchor"),
+        ("&a {<<: *a, runs: [1]}", "an alias .* stands inside of its own anchor"),
+        (f"runs: {'[' * 1500}", "nested too deeply"),
+        (f"seeds: 2\nseeds: 3\n{ONE_RUN}", "`seeds` is there twice; keep one"),
+        (
+            "runs: [{model: gcn, data: csbm, depth: 2, depth: 3}]",
+            "`depth` is there twice; .*line 1",
+        ),
+        (f"1: 2\na: b\n{ONE_RUN}", "there is no setting 1, a; there are model"),
+        (f"seed: {'9' * 5000}\n{ONE_RUN}", "cannot be read as YAML: Exceeds the limit"),
+        (f"name: 2020-13-45\n{ONE_RUN}", "cannot be read as YAML: month must be in 1..12"),
+        ("", "must be a mapping with a list of `runs`"),
+    ],
+)
+def test_slips_and_hostile_files_end_at_once(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message) as caught:
+        load_recipe(written(tmp_path, text))
+    assert len(str(caught.value)) < 1000
+    assert "\n" not in str(caught.value)
+
+
+def test_aliases_and_merged_keys_are_read(tmp_path: Path) -> None:
+    text = (
+        "{runs: [&a {model: gcn, data: &d csbm, depth: 2}, {<<: *a, depth: 3}, "
+        "{model: g2, data: *d, depth: 4}]}"
+    )
+    _, cells = load_recipe(written(tmp_path, text))
+    assert [(cell.model, cell.data, cell.depth) for cell in cells] == [
+        ("gcn", "csbm", 2),
+        ("gcn", "csbm", 3),
+        ("g2", "csbm", 4),
+    ]
+
+
+def test_a_path_may_be_a_string(tmp_path: Path) -> None:
+    assert load_recipe(str(written(tmp_path, ONE_RUN)))[0] == "a recipe"

@@ -1,9 +1,13 @@
 """Sweeps in one process: what they train, and the tables that they return."""
 
+import errno
 import json
+import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from optuna.artifacts import download_artifact, get_all_artifact_meta
@@ -15,6 +19,7 @@ from eamp.experiments.cell import JSON_COLUMNS, Cell
 from eamp.experiments.recipe import load_recipe
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, save, summary, sweep
+from eamp.training import TrainingWarning, checkpoints
 
 CELLS = [
     Cell(
@@ -212,3 +217,85 @@ def test_a_split_that_the_data_do_not_have_is_found_out_first(
         with pytest.raises(data.DataError, match="there is no split 3"):
             sweep([replace(CELLS[0], data=name, split=3)], store)
         assert not store.trials()
+
+
+def test_another_graph_in_the_same_file_is_trained_anew(
+    tmp_path: Path, in_this_process: list[int], three_splits: str
+) -> None:
+    store, cells = Store(tmp_path / "runs", "study"), [replace(CELLS[0], data=three_splits)]
+    first = sweep(cells, store)
+    stored = dict(np.load(three_splits))
+    np.savez(three_splits, **{**stored, "x": stored["x"][::-1]})
+    second = sweep(cells, store)
+    assert in_this_process == [1, 1]
+    assert first["val_loss"][0] != second["val_loss"][0]
+    np.savez(three_splits, **stored)  # the first graph is back, and so is its result
+    pd.testing.assert_frame_equal(sweep(cells, store), first)
+    assert in_this_process == [1, 1, 0]
+
+
+def test_a_cell_that_diverges_is_told_and_marked(
+    tmp_path: Path, in_this_process: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "{data: 'csbm:nodes=60,features=8', depth: 2, width: 8, runs: [{model: gcn, name: wild, "
+        "changes: {epochs: 4, learning_rate: 1e30}}, {model: gcn, changes: {epochs: 4}}]}",
+        encoding="utf-8",
+    )
+    for _ in range(2):  # trained, and read
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TrainingWarning)  # a worker writes it to its log
+            assert cli.main(["sweep", str(recipe), "--output", str(tmp_path)]) == 0
+        said = capsys.readouterr()
+        warned = "warning: csbm:nodes=60,features=8 wild depth 2 seed 0: training diverged"
+        assert said.err.startswith(warned)
+        assert said.err.count("diverged") == 1
+        assert said.out.count("†") == 3  # two accuracies, and the explanation
+    cells = pd.read_csv(tmp_path / "cells.csv")
+    assert cells["diverged"].notna().tolist() == [True, False]
+
+
+def test_columns_do_not_follow_the_order_of_the_database(
+    tmp_path: Path, in_this_process: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path, "study")
+    columns = sweep(CELLS[:1], store).columns.tolist()
+    trials = store.trials()
+    for trial in trials:
+        trial.user_attrs = dict(reversed(trial.user_attrs.items()))
+    monkeypatch.setattr(store, "trials", lambda *states: trials)
+    assert sweep(CELLS[:1], store).columns.tolist() == columns
+
+
+def test_a_full_disk_is_not_the_fault_of_the_cells(
+    tmp_path: Path,
+    in_this_process: list[int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "{data: 'csbm:nodes=60,features=8', depth: 2, width: 8, seeds: 2, "
+        "changes: {epochs: 2}, runs: [{model: gcn}]}",
+        encoding="utf-8",
+    )
+    command = ["sweep", str(recipe), "--output", str(tmp_path)]
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints, "write_atomically", full)
+        for _ in range(7):  # two cells, three times each, and once more
+            assert cli.main(command) != 0
+            assert "No space left on device: free some space on the disk, and run the same" in (
+                capsys.readouterr().err
+            )
+    assert cli.main(command) == 0
+    assert "2 of 2 cells" in capsys.readouterr().out
+
+
+def test_without_workers_nothing_can_be_done(tmp_path: Path) -> None:
+    for workers in (0, -2):
+        with pytest.raises(ValueError, match=f"workers must be at least 1, but is {workers}"):
+            sweep(CELLS[:1], Store(tmp_path, "study"), workers)

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pandas as pd
 import pytest
@@ -21,17 +22,11 @@ from eamp.experiments import tune as module
 from eamp.experiments.cell import Cell, load_graph
 from eamp.experiments.database import StoreError
 from eamp.experiments.recipe import load_recipe
+from eamp.experiments.search import Search, distribution, with_settings
 from eamp.experiments.store import Claim, Store
-from eamp.experiments.tune import (
-    Search,
-    best_cell,
-    distribution,
-    save_recipe,
-    train_command,
-    tune,
-    with_settings,
-)
+from eamp.experiments.tune import best_cell, save_recipe, train_command, tune
 from eamp.experiments.worker import work
+from eamp.training import TrainingWarning
 
 CELL = Cell("gcn", "csbm:nodes=60,features=8", 2, width=8, protocol="paper", changes={"epochs": 10})
 SPACE = {"changes.learning_rate": {"low": 1e-6, "high": 0.1, "log": True}, "dropout": [0.0, 0.5]}
@@ -132,6 +127,99 @@ def test_killed_it_goes_on_with_the_same_settings(
     assert sorted(outcome(killed), key=lambda row: row[0]) == outcome(undisturbed)
     tune(search, killed, trials=7)
     assert in_this_process[-1] == 1
+
+
+def test_equal_tries_keep_their_checkpoints_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers try the same settings at once: the first that is done removes its own file."""
+    store, files, train = Store(tmp_path, "s"), list[Path](), Cell.train
+
+    def noted(self: Cell, checkpoint: Path, **options: Any) -> Any:
+        files.append(checkpoint)
+        assert not checkpoint.exists()
+        result = train(self, checkpoint, **options)
+        if len(files) == 1:
+            claim = store.claim()
+            assert claim is not None
+            with claim:
+                module.run_try(claim)
+        assert checkpoint.exists()
+        return result
+
+    monkeypatch.setattr(Cell, "train", noted)
+    trials = tune(Search(CELL, {"dropout": [0.5]}), store, trials=2)
+    assert len(trials) == 2
+    assert len(set(files)) == 2
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_a_killed_try_is_pruned_as_if_it_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(replace(CELL, changes={"epochs": 20}), SPACE)
+    undisturbed, killed = Store(tmp_path / "a", "s"), Store(tmp_path / "b", "s")
+    tune(search, undisturbed, trials=7)
+    assert "PRUNED" in {state for _, state, _, _ in outcome(undisturbed)}
+    tune(search, killed, trials=3)
+    report, finish, kills = optuna.Trial.report, Claim.finish, list[str]()
+
+    def dies_after_report(self: optuna.Trial, value: float, step: int) -> None:
+        report(self, value, step)
+        if step == 10 and not kills:
+            kills.append("report")
+            raise SystemExit
+
+    def dies_before_end(self: Claim, value: float | None, findings: dict[str, Any]) -> None:
+        if value is None and "prune" not in kills:
+            kills.append("prune")
+            raise SystemExit
+        finish(self, value, findings)
+
+    monkeypatch.setattr(optuna.Trial, "report", dies_after_report)
+    monkeypatch.setattr(Claim, "finish", dies_before_end)
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            tune(search, killed, trials=7)
+        killed.recover()
+    tune(search, killed, trials=7)
+    assert kills == ["report", "prune"]
+    assert sorted(outcome(killed), key=lambda row: row[0]) == outcome(undisturbed)
+    curves = [
+        {
+            trial.user_attrs["cell"]["try"]: trial.intermediate_values
+            for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED)
+        }
+        for store in (undisturbed, killed)
+    ]
+    assert curves[0] == curves[1]
+
+
+def test_a_search_goes_on_with_the_same_graph_only(tmp_path: Path, three_splits: str) -> None:
+    store = Store(tmp_path, "s")
+    search = Search(replace(CELL, data=three_splits), SPACE)
+    tune(search, store, trials=1)
+    stored = dict(np.load(three_splits))
+    np.savez(three_splits, **{**stored, "x": stored["x"][::-1]})
+    with pytest.raises(StoreError, match=r"three_splits.npz has changed since. Give --study anoth"):
+        tune(search, store, trials=2)
+
+
+def test_tries_that_diverge_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    search = json.dumps({"changes.learning_rate": [1e30]})
+    given = {"data": CELL.data, "width": 8, "changes": '{"epochs": 4}', "search": search}
+    given |= {"trials": "1", "output": str(tmp_path)}
+    with pytest.warns(TrainingWarning, match="diverged"):
+        assert cli.main(["tune", *(f"--{name}={value}" for name, value in given.items())]) == 0
+    said = capsys.readouterr()
+    assert "warning: try 0 with {'changes.learning_rate': 1e+30}: training diverged" in said.err
+    assert "0 pruned, 1 diverged" in said.out
+
+
+@pytest.mark.parametrize(("trials", "seeds"), [(0, 1), (1, 0), (-2, 1)])
+def test_nothing_cannot_be_searched(tmp_path: Path, trials: int, seeds: int) -> None:
+    with pytest.raises(ValueError, match=r"(trials|seeds) must be at least 1, but is"):
+        tune(Search(CELL, SPACE, seeds), Store(tmp_path, "s"), trials)
 
 
 def test_a_study_is_of_one_search(tmp_path: Path) -> None:

@@ -1,3 +1,6 @@
+import errno
+import os
+import select
 import subprocess
 import sys
 import threading
@@ -10,10 +13,12 @@ from optuna.exceptions import StorageInternalError
 from optuna.trial import TrialState
 
 from eamp.experiments import worker
-from eamp.experiments.store import Claim, Store
+from eamp.experiments.faults import EnvironmentFault
+from eamp.experiments.store import MAX_FAULTS, Claim, Store, failure, settled
 from eamp.experiments.worker import work
+from experiments import many_workers
+from forked import started
 
-SCRIPT = Path(__file__).with_name("many_workers.py")
 JOBS = 24  # the script with 8 workers, 200 jobs and 40 kills takes half a minute and finds the same
 
 
@@ -23,18 +28,16 @@ def url(request: pytest.FixtureRequest) -> str | None:
     return request.getfixturevalue("empty_database") if request.param == "PostgreSQL" else None
 
 
-def many_workers(
-    folder: Path, workers: int, kills: int = 0, url: str | None = None
-) -> "subprocess.Popen[str]":
-    given = [SCRIPT, folder, workers, JOBS, kills, 1, *([url] if url else [])]
-    command = [sys.executable, *map(str, given)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-
-
-def succeeded(*processes: "subprocess.Popen[str]") -> None:
-    for process in processes:
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
+def succeeds(
+    folder: Path, workers: int, kills: int = 0, url: str | None = None, times: int = 1
+) -> None:
+    """Run the script, or several copies of it at the same time."""
+    given = (folder, workers, JOBS, kills, 1, url)
+    outputs = [folder / f"{number}.txt" for number in range(times)]
+    processes = [started(output, many_workers.main, *given) for output in outputs]
+    for process, output in zip(processes, outputs, strict=True):
+        process.join()
+        assert process.exitcode == 0, output.read_text()
 
 
 def starts(folder: Path) -> dict[int, list[int]]:
@@ -52,25 +55,28 @@ def finished(folder: Path, url: str | None = None) -> list[int]:
     return sorted(trial.user_attrs["cell"]["number"] for trial in store.trials(TrialState.COMPLETE))
 
 
+@pytest.mark.slow
 def test_eight_workers_do_every_job_once(tmp_path: Path) -> None:
-    succeeded(many_workers(tmp_path, workers=8))
+    succeeds(tmp_path, workers=8)
     found = starts(tmp_path)
     assert sorted(found) == finished(tmp_path) == list(range(JOBS))
     assert all(len(processes) == 1 for processes in found.values())
     assert len({process for processes in found.values() for process in processes}) > 1
 
 
+@pytest.mark.slow
 def test_two_processes_that_queue_the_same_jobs_at_once(tmp_path: Path) -> None:
-    succeeded(many_workers(tmp_path, workers=2), many_workers(tmp_path, workers=2))
+    succeeds(tmp_path, workers=2, times=2)
     found = starts(tmp_path)
     assert sorted(found) == finished(tmp_path) == list(range(JOBS))
     assert all(len(processes) == 1 for processes in found.values())
 
 
+@pytest.mark.slow
 def test_workers_are_killed_and_nothing_is_lost_or_finished_twice(
     tmp_path: Path, url: str | None
 ) -> None:
-    succeeded(many_workers(tmp_path, workers=4, kills=12, url=url))
+    succeeds(tmp_path, workers=4, kills=12, url=url)
     killed = set(map(int, (tmp_path / "killed.txt").read_text().split()))
     assert killed
     found = starts(tmp_path)
@@ -96,6 +102,70 @@ def test_a_job_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert said[0] == said[2] == "done"
     assert "one is odd" in said[1]
     assert work(store, run) == 0
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (FULL, "No space left on device: free some space on the disk, and run the same command"),
+        (OSError(errno.EMFILE, "Too many open files"), "raise the limit of open files"),
+        (OSError(errno.EIO, "Input/output error"), "mend this, and run the same command again"),
+        (MemoryError(), "free some memory, or use fewer --workers"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "free some memory"),
+    ],
+    ids=lambda value: value.split()[0] if isinstance(value, str) else "",
+)
+def test_a_fault_of_the_machine_ends_the_worker_and_the_job_waits_again(
+    tmp_path: Path, fault: Exception, said: str
+) -> None:
+    store = Store(tmp_path, "study")
+    store.enqueue([{"number": number} for number in range(2)])
+    order: list[int] = []
+
+    def run(claim: Claim) -> str:
+        order.append(claim.job["number"])
+        if len(order) == 1:
+            raise fault
+        claim.finish(0.0, {})
+        return "done"
+
+    with pytest.raises(EnvironmentFault, match=said):
+        work(store, run)
+    assert work(store, run) == 2
+    assert order == [0, 1, 0]  # behind the others
+    assert len(store.trials(TrialState.COMPLETE)) == 2
+
+
+def test_a_job_that_meets_faults_only_is_left_for_the_next_call(tmp_path: Path) -> None:
+    store = Store(tmp_path, "study")
+    jobs = [{"number": 0}]
+
+    def run(claim: Claim) -> str:
+        raise FULL
+
+    for call in range(1, 9):  # none of these counts as a lost worker
+        store.enqueue(jobs)
+        for _ in range(MAX_FAULTS):
+            with pytest.raises(EnvironmentFault):
+                work(store, run)
+        assert work(store, run) == 0
+        (trial,) = store.latest().values()
+        assert trial.user_attrs["faults"] == call * MAX_FAULTS
+        assert "No space left" in (failure(trial) or "")
+        assert settled(trial)
+    store.enqueue(jobs)
+    with suppress(SystemExit), claimed(store):
+        raise SystemExit  # a worker that is lost
+    assert store.recover()
+
+
+def claimed(store: Store) -> Claim:
+    claim = store.claim()
+    assert claim is not None
+    return claim
 
 
 def test_a_lost_database_is_not_the_jobs_fault(tmp_path: Path) -> None:
@@ -148,7 +218,29 @@ def test_heartbeats_go_on_while_the_database_is_away(
 
 def test_a_worker_whose_parent_is_gone_before_it_looks() -> None:
     code = (
-        "import threading; from eamp.experiments.worker import end_with_parent; "
+        "import threading; from eamp.experiments.parent_process import end_with_parent; "
         "end_with_parent(0); threading.Event().wait()"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells of it on Linux alone")
+def test_a_worker_that_is_busy_importing_ends_with_its_parent() -> None:
+    """It holds the interpreter's lock, so that no thread of it can look for the parent."""
+    child = (
+        "import os, sys; from eamp.experiments.parent_process import end_with_parent; "
+        "end_with_parent(int(sys.argv[1])); print(os.getpid(), flush=True); sum(range(10**12))"
+    )
+    parent = (
+        "import os, subprocess, sys; "
+        f"subprocess.Popen([sys.executable, '-c', {child!r}, str(os.getpid())]).wait()"
+    )
+    started = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    handle = os.pidfd_open(int(started.stdout.readline()))
+    started.kill()
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    assert poll.poll(10_000)
+    os.close(handle)
+    started.communicate()

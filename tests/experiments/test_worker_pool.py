@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import select
 import signal
 import subprocess
@@ -23,7 +24,9 @@ from eamp.experiments.recipe import load_recipe
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import finished, sweep
 from eamp.experiments.worker import work
-from eamp.experiments.worker_pool import SweepError, WorkerProcess
+from eamp.experiments.worker_pool import FAULT_STATUS, SweepError, WorkerProcess
+
+pytestmark = pytest.mark.slow
 
 # Each is a worker killed (W), the sweep itself killed (S), or interrupted (I).
 # EAMP_STOPS=WSIWSW is the long proof, some minutes.
@@ -215,3 +218,39 @@ def test_workers_that_die_at_once_end_the_sweep(
     _, cells = load_recipe(Path(written(tmp_path)))
     with pytest.raises(SweepError, match=r"5 workers died one after the other(?s:.*)no luck today"):
         sweep(cells[:1], Store(tmp_path, "study"))
+
+
+def test_workers_that_the_machine_stops_end_the_sweep_with_what_to_mend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "OSError: [Errno 28] No space left on device: free some space on the disk"
+    workers_are(f"import sys; print('eamp: {said}.'); sys.exit({FAULT_STATUS})", monkeypatch)
+    _, cells = load_recipe(Path(written(tmp_path)))
+    expected = re.escape(f"5 workers were stopped by this machine, not by their jobs: {said}.")
+    with pytest.raises(SweepError, match=f"{expected}.*the same command continues"):
+        sweep(cells[:1], Store(tmp_path, "study"))
+
+
+def test_a_disk_too_full_for_a_log_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path) -> None:
+        raise OSError("nothing can be written to here.")
+
+    workers_are("import sys; sys.exit(1)", monkeypatch)
+    _, cells = load_recipe(Path(written(tmp_path)))
+    store = Store(tmp_path, "study")
+    monkeypatch.setattr(worker_pool, "check_writable", full)
+    with pytest.raises(SweepError, match=r"this machine, .* nothing can be written to here\. What"):
+        sweep(cells[:1], store)
+
+
+@pytest.mark.parametrize("name", ["-x", "--help", "null", "1e3", "[a, b]", "a: b", "true"])
+def test_workers_find_a_study_of_any_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WorkerProcess, "start", lambda self: None)
+    worker = WorkerProcess(Store(tmp_path, name), 0, 1)
+    options = cli.build().parse_args(worker.command[3:]).work
+    assert options.study == name
+    assert options.output == tmp_path

@@ -358,6 +358,7 @@ def test_torch_compile_in_one_graph(temperature: Any, detach: bool, adjacency: s
         torch.testing.assert_close(*gradients)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of torch.compile's own imports
 @pytest.mark.skipif(
     shutil.which("c++") is None, reason="torch.compile's default backend needs a C++ compiler"

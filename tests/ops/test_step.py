@@ -8,8 +8,8 @@ import torch
 import eamp
 from eamp import ops
 from eamp.ops import reference
-from eamp.ops.step import _add_step
-from problems import irregular_graph, random_graph
+from eamp.ops.step import _add_step, permuted
+from problems import irregular_graph, random_graph, undirected
 
 
 def operands(
@@ -86,3 +86,36 @@ def test_every_variant_is_the_reference(variant: str, normalize: bool, backend: 
     expected = reference.entropy_gradient(x, g.csr, 0.8, variant=variant, normalize=normalize)
     torch.testing.assert_close(step, 1.5 * 0.8 * expected)
     torch.testing.assert_close(energy, reference.dirichlet_energy(x, g.csr))
+
+
+def test_the_permuted_control_moves_drives_among_nodes_of_equal_degree() -> None:
+    g = random_graph(60, 120)
+    drive = torch.rand(60, dtype=torch.float64)
+    torch.manual_seed(1)
+    moved = permuted(drive, g)
+    for degree in g.degree.unique():
+        kind = g.degree == degree
+        torch.testing.assert_close(moved[kind].sort().values, drive[kind].sort().values)
+    assert (moved != drive).double().mean() > 0.5
+    assert torch.equal(moved, permuted(drive, g))  # fixed per graph and seed
+    torch.rand(1)
+    assert torch.equal(moved, permuted(drive, g))
+    torch.manual_seed(2)
+    assert not torch.equal(moved, permuted(drive, g))
+
+
+def test_the_permuted_control_stays_inside_a_graph_of_a_batch() -> None:
+    g = eamp.Graph(undirected((0, 1), (2, 3), (4, 5)), 6, batch=torch.tensor([0, 0, 1, 1, 2, 2]))
+    drive = torch.arange(6.0)
+    assert torch.equal(permuted(drive, g) // 2, drive // 2)
+
+
+def test_the_permuted_control_is_the_step_with_other_drives() -> None:
+    g, x = random_graph(20, 50), torch.randn(20, 6, dtype=torch.float64, requires_grad=True)
+    step, energy = ops.entropy_step(x, g, 0.8, variant="permuted")
+    c = ops.energy_normaliser(x, g)
+    q = c * permuted(torch.exp(-energy / 0.8) * (1 - energy / 0.8), g)
+    torch.testing.assert_close(step, ops.weighted_differences(q, x, g))
+    assert torch.autograd.gradcheck(
+        lambda x: ops.entropy_step(x, g, 0.8, variant="permuted")[0], (x,)
+    )

@@ -149,6 +149,7 @@ def test_padding_past_the_last_row_is_never_read() -> None:
             )
 
 
+@pytest.mark.slow
 def test_64_bit_indices_give_the_same() -> None:
     g = random_graph(30, 80, weighted=True)
     x = torch.randn(30, 5)

@@ -40,6 +40,17 @@ def test_findings_follow_the_numbers(frames: dict[str, pd.DataFrame]) -> None:
     assert "Losing more than that: none." in brief(frames, depth_energies=held)
 
 
+def test_shallow_networks_beside_pairnorm(frames: dict[str, pd.DataFrame]) -> None:
+    cells = frames["cells"]
+    shallow = cells[cells["depth"] == cells["depth"].min()]
+    pairnorm = shallow[shallow["name"] == "Entropic GCN"].assign(name="PairNorm")
+    others = cells[cells["name"] != "PairNorm"]
+    for change, word in ((-0.1, "holds"), (0.1, "fails")):
+        moved = pairnorm.assign(best_val_accuracy=pairnorm["best_val_accuracy"] + change)
+        text = brief(frames, cells=pd.concat([others, moved]))
+        assert f"outperforms PairNorm when shallow {word} on Cora with 4 layers" in text
+
+
 def test_the_gap_between_the_two_readings(frames: dict[str, pd.DataFrame]) -> None:
     assert "lies on average .020 above the test accuracy" in brief(frames)
     swapped = frames["cells"].rename(

@@ -8,6 +8,8 @@ import pytest
 
 from eamp.paper import from_folder, write_report
 
+pytestmark = pytest.mark.slow
+
 KEYS = ("figure_1a", "figure_1b", "figure_2", "figure_3", "table_1", "thresholds", "variants")
 LOADING = dict.fromkeys(("script", "img", "iframe", "source", "embed"), "src")
 LOADING |= {"link": "href", "object": "data"}

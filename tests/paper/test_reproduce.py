@@ -1,4 +1,5 @@
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,11 @@ import pytest
 
 from eamp.cli import main
 from eamp.data import DataError
+from eamp.experiments import sweep
 from eamp.experiments.cell import Cell
+from eamp.experiments.schema import Job
+from eamp.experiments.store import Store
+from eamp.experiments.worker import work
 from eamp.paper import reproduce as room
 from eamp.paper.energy_by_depth import NETWORKS
 from eamp.paper.published import table_1
@@ -77,6 +82,12 @@ def test_a_dataset_that_cannot_be_loaded_is_replaced_with_a_notice(
     assert "no folder, no network" in notices[0]
 
 
+def in_this_process(store: Store, jobs: Collection[Job], *_: object) -> None:
+    store.enqueue(jobs)
+    work(store, sweep.run_cell)
+
+
+@pytest.mark.slow
 def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,12 +100,13 @@ def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     monkeypatch.setattr(room, "DEPTHS", (1, 10))
     found = {"graph": ["g"], "degree": [4.0], "width": [64], "predicted": [2.5], "measured": [2.4]}
     monkeypatch.setattr(room, "measure_thresholds", lambda *given: pd.DataFrame(found))
-    command = ["reproduce", "--output", str(tmp_path / "out"), "--only", "figures", "table"]
-    assert main(command) == 0
+    command = ["reproduce", "--output", str(tmp_path / "out"), "--workers", "1"]
+    assert main([*command, "--only", "figures", "table"]) == 0
     page = tmp_path / "out" / "report.html"
     assert str(page) in capsys.readouterr().out
     assert "Entropic GCN" in page.read_text(encoding="utf-8")
     assert len(pd.read_csv(tmp_path / "out" / "cells.csv")) == 4
+    monkeypatch.setattr(sweep, "run_jobs", in_this_process)
     again = reproduce(tmp_path / "out", seeds=2, only=["table"], say=lambda line: None)
     assert Counter(again.cells["seed"]) == {0: 4, 1: 4}
     first = pd.read_csv(tmp_path / "out" / "cells.csv")

@@ -6,10 +6,10 @@ The processes import this module by its name.
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import os
 import signal
 import tempfile
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
@@ -29,8 +29,9 @@ from eamp.scale import partitioned_graph
 from eamp.scale.partition import metis
 from eamp.scale.partitioned_graph import GraphPart, take_part
 from eamp.scale.process_group import ProcessGroup
-from eamp.training import PROTOCOLS, Epoch, train
+from eamp.training import PROTOCOLS, Epoch, TrainingWarning, train
 from eamp.training.process import SingleProcess
+from forked import context
 
 # A lost process is noticed at once; the timeout allows for a busy machine.
 TIMEOUT = timedelta(seconds=300)
@@ -50,17 +51,6 @@ def together(processes: int, job: Callable[..., Any], *arguments: Any) -> list[A
             for rank in range(processes)
         ]
         return [future.result() for future in futures]
-
-
-def context() -> Any:
-    """Return a context that forks processes from a server with the slow imports done.
-
-    The server finds installed modules only, so this module is not among them.
-    """
-    found = multiprocessing.get_context("forkserver")
-    ours = ("training", "scale.part_models", "ops.backends.numba_cpu.launch", "data.synthetic")
-    found.set_forkserver_preload([*(f"eamp.{module}" for module in ours), "pymetis"])
-    return found
 
 
 def joined(
@@ -279,6 +269,32 @@ def trained(
     parameters = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
     history = [tuple(row) for row in result.history]
     return history, parameters.tolist(), result.energy + result.final_energy
+
+
+def started_differently(changes: list[dict[str, Any]]) -> list[str]:
+    """Return the errors of runs on two processes, the second of which has other settings."""
+    said = []
+    for change in changes:
+        given: dict[str, Any] = {"epochs": 2, "dropout": 0.0, "width": 8, "seeds": 1}
+        given |= {"data": "csbm:nodes=60,features=6,classes=3"}
+        given |= change if dist.get_rank() else {}
+        model = MODELS["gcn"](6, given["width"], 3, 2, dropout=given["dropout"])
+        rules = PROTOCOLS["paper"].with_changes(epochs=given["epochs"])
+        process = ProcessGroup()
+        try:
+            process.agree({"seeds": given["seeds"]})
+            train(model, eamp.data.load(given["data"]), rules, process=process)
+        except ValueError as error:
+            said.append(str(error))
+    return said
+
+
+def warned(job: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:
+    """Return the warnings of a job, and its result."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TrainingWarning)
+        result = job(*arguments)
+    return "\n".join(str(each.message) for each in caught), result
 
 
 def measured_bytes(settings: dict[str, Any]) -> tuple[int, int]:

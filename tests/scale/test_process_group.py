@@ -1,5 +1,6 @@
 """Training by several processes gives the run of one process, also after a restart."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import torch
 
 from eamp.scale.process_group import under_torchrun
 from eamp.training.process import SingleProcess
-from scale.jobs import last_words, together, trained
+from scale.jobs import last_words, started_differently, together, trained, warned
+
+pytestmark = pytest.mark.slow
 
 EXACT: dict[str, Any] = {
     "model": "entropic-gcn",
@@ -91,3 +94,27 @@ def test_one_process_is_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
         under_torchrun("best"),
     ):
         pass
+
+
+def test_processes_that_were_started_differently_all_stop() -> None:
+    expected = {
+        "epochs is 2 in process 0 and 3 in process 1": {"epochs": 3},
+        "model is .* in process 0 and .* in process 1": {"dropout": 0.5},
+        "model is": {"width": 16},
+        "graph is": {"data": "csbm:nodes=70,features=6,classes=3"},
+        "seeds is 1 in process 0 and 2 in process 1": {"seeds": 2},
+    }
+    for found in together(2, started_differently, list(expected.values())):
+        for said, words in zip(expected, found, strict=True):
+            assert re.match(f"the processes of one job .* {said}.* Start the same", words)
+
+
+def test_all_processes_set_a_damaged_checkpoint_aside(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "run.safetensors"
+    wanted = together(2, trained, EXACT, 4, torch.float64, str(checkpoint))[0]
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
+    found = together(2, warned, trained, EXACT, 4, torch.float64, str(checkpoint))
+    assert [result for _, result in found] == [wanted] * 2
+    assert ["is damaged" in words for words, _ in found] == [True, False]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["run.safetensors", "run.safetensors.damaged"]

@@ -1,5 +1,6 @@
 """A run that was interrupted continues bit for bit, and refuses checkpoints of other runs."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from eamp.nn import GCN
-from eamp.training import Epoch, train
-from eamp.training.checkpoints import CheckpointError
+from eamp.training import CheckpointError, Epoch, TrainingWarning, train
 from training.problem import SHORT, graph, network
 
 
@@ -47,10 +47,11 @@ def test_a_finished_run_is_not_repeated(tmp_path: Path) -> None:
 
 def test_a_run_that_diverged_stays_as_long_as_it_was(tmp_path: Path) -> None:
     file, wild = tmp_path / "run.safetensors", SHORT.with_changes(learning_rate=1e30)
-    lengths = {
-        len(train(network(), graph(), wild, checkpoint=file, checkpoint_every=1).history)
-        for _ in range(3)
-    }
+    lengths = set()
+    for _ in range(3):
+        with pytest.warns(TrainingWarning, match="diverged"):
+            result = train(network(), graph(), wild, checkpoint=file, checkpoint_every=1)
+        lengths.add(len(result.history))
     assert len(lengths) == 1
     assert lengths.pop() < 12
 
@@ -60,12 +61,69 @@ def test_checkpoints_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     train(network(), graph(), SHORT, checkpoint=checkpoint, checkpoint_every=4)
     with pytest.raises(CheckpointError, match="run with other settings"):
         train(network(), graph(), SHORT, seed=5, checkpoint=checkpoint)
-    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
-    with pytest.raises(CheckpointError, match=r"run.safetensors is no checkpoint .* delete it"):
-        train(network(), graph(), SHORT, checkpoint=checkpoint)
     save_file({"weight": torch.ones(3)}, checkpoint)
-    with pytest.raises(CheckpointError, match=r"run.safetensors is no checkpoint .* delete it"):
+    with pytest.raises(
+        CheckpointError, match=r"run.safetensors is no checkpoint .* no record .* delete it"
+    ):
         train(network(), graph(), SHORT, checkpoint=checkpoint)
+
+
+def flipped(content: bytes) -> bytes:
+    return content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda c: c[:100], lambda c: c[:-1], lambda c: b"", lambda c: bytes(len(c)), flipped],
+    ids=["header", "truncated", "empty", "zeros", "bit"],
+)
+def test_a_damaged_checkpoint_is_set_aside_and_the_run_starts_anew(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    file, epochs = tmp_path / "run.safetensors", list[int]()
+    wanted = train(network(), graph(), SHORT, checkpoint=file)
+    damaged = damage(file.read_bytes())
+    file.write_bytes(damaged)
+    given = {"checkpoint": file, "on_epoch": lambda epoch, _: epochs.append(epoch)}
+    with pytest.warns(TrainingWarning, match=r"is damaged.* now .*run.safetensors.damaged"):
+        assert train(network(), graph(), SHORT, **given) == wanted
+    assert epochs == list(range(12))
+    assert (tmp_path / "run.safetensors.damaged").read_bytes() == damaged
+    assert train(network(), graph(), SHORT, checkpoint=str(file)) == wanted
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
+    file, changed = tmp_path / "run.safetensors", graph().clone()
+    train(network(), graph(), SHORT, checkpoint=file)
+    changed.x = changed.x + 1
+    with pytest.raises(CheckpointError, match=r"the graph has changed since\. Delete the file"):
+        train(network(), changed, SHORT, checkpoint=file)
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".run.safetensors.0123.part").touch()
+    train(network(), graph(), SHORT, checkpoint=tmp_path / "run.safetensors")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.safetensors"]
+
+
+def test_a_place_that_cannot_be_written_is_told_before_training(tmp_path: Path) -> None:
+    def never(epoch: int, figures: Epoch) -> None:
+        raise AssertionError
+
+    (tmp_path / "file").touch()
+    place = tmp_path / "file" / "run.safetensors"
+    with pytest.raises(OSError, match=r"nothing can be written to .*file: .* Choose another"):
+        train(network(), graph(), SHORT, checkpoint=place, on_epoch=never)
+    with pytest.raises(CheckpointError, match=r"is a folder; use .*run.safetensors"):
+        train(network(), graph(), SHORT, checkpoint=tmp_path, on_epoch=never)
+
+
+def test_the_epochs_of_the_checkpoint_are_told(tmp_path: Path) -> None:
+    file, told = tmp_path / "run.safetensors", list[list[Epoch]]()
+    result = train(network(), graph(), SHORT, checkpoint=file, on_resume=told.append)
+    assert told == []
+    train(network(), graph(), SHORT, checkpoint=file, on_resume=told.append)
+    assert told == [result.history]
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:

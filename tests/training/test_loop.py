@@ -1,6 +1,7 @@
 """The training loop: learning, selection, weights of edges, layers of PyG, auxiliary losses."""
 
 import math
+from unittest import mock
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch_geometric.data import Data
 
 import eamp
 from eamp.nn import EGNN, G2, GCN, NoisyNodes
-from eamp.training import Epoch, loop, train
+from eamp.training import PROTOCOLS, Epoch, TrainingWarning, loop, train
 from training.problem import SHORT, graph, network
 
 SIZES = (graph().num_features, 8, graph().num_classes)
@@ -99,11 +100,59 @@ def test_nan_ends_a_run_without_losing_what_was_there() -> None:
         if epoch == 3:
             next(model.parameters()).data.fill_(math.nan)
 
-    result = train(model, graph(), SHORT, on_epoch=poison)
+    with pytest.warns(TrainingWarning, match="epoch [45].* those of an earlier epoch. Try a lower"):
+        result = train(model, graph(), SHORT, on_epoch=poison)
+    assert result.diverged
     assert len(result.history) < SHORT.epochs
     assert result.epoch <= 4
     assert math.isfinite(result.val_loss)
     assert all(torch.isfinite(parameter).all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("fault", ["learning rate", "features"])
+def test_a_run_that_diverges_at_once_says_so_and_what_to_try(fault: str) -> None:
+    data, rules = graph().clone(), SHORT
+    if fault == "features":
+        data.x = torch.full_like(data.x, math.nan)
+    else:
+        rules = SHORT.with_changes(learning_rate=1e30)
+    with pytest.warns(TrainingWarning, match="in epoch [01], .* mean nothing. Try a lower learni"):
+        assert train(network(), data, rules).diverged
+    assert not train(network(), graph(), SHORT.with_changes(epochs=1)).diverged
+
+
+def test_a_protocol_is_known_by_its_name() -> None:
+    one_epoch = PROTOCOLS["paper"].with_changes(epochs=1)
+    with mock.patch.dict(PROTOCOLS, {"paper": one_epoch}):
+        assert train(network(), graph(), "paper") == train(network(), graph(), one_epoch)
+    with pytest.raises(ValueError, match="no protocol named 'papers'; there are paper, standard"):
+        train(network(), graph(), "papers")
+    with pytest.raises(ValueError, match="must be a Protocol or one of paper, standard, but is"):
+        train(network(), graph(), {})  # type: ignore[arg-type]  # a mistake
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"val_mask": None}, "no val_mask; training needs .*RandomNodeSplit"),
+        ({"y": None}, "data has no y; training needs x"),
+        ({"y": torch.ones(80)}, r"y must hold one whole number per node, shape \[80\]"),
+        ({"train_mask": torch.zeros(80, dtype=torch.bool)}, "train_mask has no node"),
+        ({"val_mask": torch.ones(80, 3, dtype=torch.bool)}, r"Choose .* data.val_mask\[:, 0\]"),
+        ({"test_mask": torch.arange(80)}, r"must hold true or false .* type torch.int64"),
+        ({"y": torch.full((80,), -1)}, "without a label"),
+    ],
+)
+def test_data_that_lack_something_are_refused(change: dict[str, object], said: str) -> None:
+    data = graph().clone()
+    data.update(change)
+    with pytest.raises(ValueError, match=said):
+        train(network(), data, SHORT)
+
+
+def test_a_dataset_is_not_its_graph() -> None:
+    with pytest.raises(ValueError, match=r"but is list; .* dataset\[0\]"):
+        train(network(), [graph()], SHORT)  # type: ignore[arg-type]  # a mistake
 
 
 def test_auxiliary_losses_are_part_of_the_loss() -> None:

@@ -22,6 +22,16 @@ STANDARD = PROTOCOLS["standard"]
         ({"reduction": "max"}, "reduction must be one of 'sum', 'mean', but is 'max'"),
         ({"schedule": None}, "schedule must be one of 'cosine', 'none', but is None"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1, but is 0"),
+        ({"epochs": "many"}, "epochs must be a whole number of at least 1, but is 'many'"),
+        ({"epochs": True}, "epochs must be a whole number .* True"),
+        ({"learning_rate": "fast"}, "learning_rate must be a number of at least 0, but is 'fast'"),
+        ({"learning_rate": -0.1}, "learning_rate must be a number of at least 0, but is -0.1"),
+        ({"learning_rate": math.nan}, "learning_rate .* nan"),
+        ({"weight_decay": None}, "weight_decay must be a number of at least 0, but is None"),
+        ({"conv_decay": -1}, "conv_decay must be a number of at least 0, but is -1"),
+        ({"label_smoothing": 2}, "label_smoothing must be a number from 0 to 1, but is 2"),
+        ({"patience": 1.5}, "patience must be a whole number of at least 1, but is 1.5"),
+        ({"lr": 0.1}, "a protocol has no lr; it has select, epochs, learning_rate"),
     ],
 )
 def test_a_wrong_setting_is_an_error(changes: dict[str, object], said: str) -> None:

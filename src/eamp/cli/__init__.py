@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from jsonargparse import ArgumentParser
-
 import eamp
 from eamp.cli import bench, cite, data, diagnose, report, reproduce, sweep, train, tune, work
-from eamp.cli.exit_status import fail
+from eamp.cli.exit_status import told
+from eamp.cli.parser import ArgumentParser
 
 MODULES = (reproduce, train, sweep, work, tune, diagnose, report, bench, data, cite)
 COMMANDS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
@@ -14,11 +13,12 @@ COMMANDS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; a mistake is told in one line, with status 2."""
-    options = build().parse_args(arguments)
-    try:
+
+    def run() -> int:
+        options = build().parse_args(arguments)
         return COMMANDS[options.subcommand].run(options[options.subcommand])
-    except (ValueError, OSError) as error:
-        return fail(error)
+
+    return told(run)
 
 
 def build() -> ArgumentParser:

@@ -7,13 +7,14 @@ from pathlib import Path
 from jsonargparse import ArgumentParser, Namespace
 
 import eamp
+from eamp.files import check_writable
 
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("--output", type=Path | None, help="JSON file for the figures")
     parser.add_argument("--quick", action="store_true", help="small graphs only, a few seconds")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
 
 
 def run(options: Namespace) -> int:
@@ -25,6 +26,8 @@ def run(options: Namespace) -> int:
             "the benchmarks are not installed with eamp: clone its repository and run `make bench` "
             "there, or run `eamp bench` in the cloned folder."
         )
+    if options.output is not None:
+        check_writable(options.output.parent)  # before the benchmarks, not after
     sys.path.insert(0, str(found[0]))
     report = import_module("benchmarks.report")  # heavy: imported when the command runs
     report.run(options.output, quick=options.quick, device=options.device)

@@ -7,7 +7,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("action", choices=["list", "get", "check"])
+    parser.add_argument("action", choices=["list", "get", "check"], help="list, get or check")
     parser.add_argument("names", nargs="*", help="datasets; by default all that have been fetched")
     parser.add_argument("--folder", type=Path | None, help="a folder that holds the raw files")
 

@@ -1,16 +1,62 @@
-"""Exit statuses of commands that fail or are interrupted."""
+"""Exit statuses of commands that fail or are interrupted, and the line that says why."""
 
+import errno
 import functools
+import os
+import re
 import sys
 from collections.abc import Callable
 
 from jsonargparse import Namespace
 
+FAILED = 2
+INTERRUPTED = 130  # the status that shells give to Ctrl-C
+PIPE_CLOSED = 141  # the status that shells give to a program whose reader has gone
 
-def fail(message: object) -> int:
-    """Print what went wrong to standard error, and return the exit status."""
-    print(f"eamp: {message}", file=sys.stderr)
-    return 2
+FULL = "free some space, then run the same command again"
+FORBIDDEN = "choose a folder in which you may write"
+WAYS_OUT = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "a file is in the way of the folder; choose another path",
+    errno.EEXIST: "a file is in the way of the folder; choose another path",
+    errno.EISDIR: "give the path of a file, not of a folder",
+    errno.EACCES: FORBIDDEN,
+    errno.EPERM: FORBIDDEN,
+    errno.EROFS: FORBIDDEN,
+    errno.ENOSPC: FULL,
+    errno.EDQUOT: FULL,
+}
+
+
+def fail(error: object) -> int:
+    """Print what went wrong to standard error, in one line, and return the exit status."""
+    message = str(error)
+    if isinstance(error, OSError) and error.strerror is not None:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        way_out = f"; {WAYS_OUT[error.errno]}" if error.errno in WAYS_OUT else ""
+        message = f"{place}{error.strerror}{way_out}."
+    elif isinstance(error, MemoryError):
+        message = "not enough memory; try a smaller graph, --width or --depth."
+    print("eamp: " + re.sub(r"\s*\n\s*", " ", message.strip()), file=sys.stderr)
+    return FAILED
+
+
+def told(run: Callable[[], int]) -> int:
+    """Run a command and return its exit status; tell its mistakes in a line, not in a traceback."""
+    try:
+        try:
+            return run()
+        finally:
+            if sys.stdout is not None:  # it is None if the caller has closed it
+                sys.stdout.flush()  # a closed pipe is found here rather than when Python ends
+    except BrokenPipeError:  # as in `eamp data list | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        fail("interrupted.")
+        return INTERRUPTED
+    except (ValueError, OSError, MemoryError) as error:
+        return fail(error)
 
 
 def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
@@ -18,23 +64,34 @@ def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]
 
     @functools.wraps(command)
     def run(options: Namespace) -> int:
-        # heavy: imported when the command runs
-        from optuna.exceptions import StorageInternalError
-
-        from eamp.experiments.worker_pool import SweepError
-
         try:
             return command(options)
         except KeyboardInterrupt:
             fail("interrupted; the same command continues from here.")
             return 130  # the status that shells give to Ctrl-C
-        except SweepError as error:
-            return fail(error)
-        except StorageInternalError as error:  # Optuna wraps the database's own error in it
-            lost = str(error.__cause__ or error).strip().splitlines()[0]
-            return fail(
-                f"the store was lost: {lost}. What has been trained is safe; run the same command "
-                "again when the store is back."
-            )
+        except Exception as error:
+            # heavy: the command has imported them by now
+            from optuna.exceptions import StorageInternalError
+
+            from eamp.experiments.faults import ADVICE, EnvironmentFault, advice
+            from eamp.experiments.worker_pool import FAULT_STATUS, SweepError
+
+            if isinstance(error, SweepError):
+                return fail(error)
+            if isinstance(error, EnvironmentFault):
+                fail(error)
+                return FAULT_STATUS
+            if isinstance(error, OSError) and error.errno in ADVICE:
+                return fail(
+                    f"{error}: {advice(error)}, and run the same command again. What has been "
+                    "trained is safe."
+                )
+            if isinstance(error, StorageInternalError):  # Optuna wraps the database's error in it
+                lost = str(error.__cause__ or error).strip().splitlines()[0]
+                return fail(
+                    f"the store was lost: {lost}. What has been trained is safe; run the same "
+                    "command again when the store is back."
+                )
+            raise
 
     return run

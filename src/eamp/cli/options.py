@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser, Namespace
+from jsonargparse.typing import PositiveInt
 
 from eamp.experiments.schema import DEFAULTS, HELP, KINDS
 
@@ -51,4 +52,6 @@ def shared_storage(options: Namespace) -> str | None:
 
 def add_workers(parser: ArgumentParser) -> None:
     """Add the option for the number of worker processes."""
-    parser.add_argument("--workers", type=int, default=2, help="processes, which share the cores")
+    parser.add_argument(
+        "--workers", type=PositiveInt, default=2, help="processes, which share the cores"
+    )

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
+from jsonargparse.typing import PositiveInt
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
@@ -13,7 +14,9 @@ def add(parser: ArgumentParser) -> None:
     folder = "folder for the runs, tables, figures and the page"
     parser.add_argument("--output", type=Path, default=Path("out"), help=folder)
     parser.add_argument("--quick", action="store_true", help="Cora, one seed: a few minutes")
-    parser.add_argument("--seeds", type=int, default=1, help="seeds of earlier calls are kept")
+    parser.add_argument(
+        "--seeds", type=PositiveInt, default=1, help="seeds of earlier calls are kept"
+    )
     shared.add_workers(parser)
     parts = ["figures", "table", "variants"]
     parser.add_argument("--only", nargs="*", default=[], choices=parts, help="by default all")

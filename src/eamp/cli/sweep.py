@@ -30,13 +30,15 @@ def run(options: Namespace) -> int:
 
     from eamp.experiments.recipe import load_recipe
     from eamp.experiments.store import Store
-    from eamp.experiments.sweep import failures, label, save, summary, sweep
+    from eamp.experiments.sweep import diverged_cells, failures, label, save, summary, sweep
 
     name, cells = load_recipe(options.recipe)
     store = Store(options.output, name, shared.shared_storage(options))
     table = sweep(cells, store, options.workers, retry_failed=options.retry_failed)
     for cell, reason in failures(cells, store):
         print(f"failed: {label(cell)}: {reason}", file=sys.stderr)
+    for line in diverged_cells(table):
+        print(f"warning: {line}", file=sys.stderr)
     if len(table):
         save(table, options.output)
         show(summary(table, options.by_split))

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from jsonargparse import ArgumentParser, Namespace
+from jsonargparse.typing import PositiveFloat
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import fail
@@ -22,7 +23,10 @@ def add(parser: ArgumentParser) -> None:
         "as in `torchrun --nproc-per-node 4 -m eamp train --partition metis`",
     )
     parser.add_argument(
-        "--timeout", type=float, default=600.0, help="seconds that a process waits for the others"
+        "--timeout",
+        type=PositiveFloat,
+        default=600.0,
+        help="seconds that a process waits for the others",
     )
 
 

@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
+from jsonargparse.typing import PositiveInt
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
@@ -19,10 +20,12 @@ def add(parser: ArgumentParser) -> None:
         '{"entropy.weight": {"low": 0.1, "high": 30, "log": true}, "dropout": [0, 0.5]}; '
         "by default weight and temperature of the entropy step, and the learning rate",
     )
-    parser.add_argument("--trials", type=int, default=50, help="including those of earlier calls")
-    parser.add_argument("--seeds", type=int, default=1, help="seeds whose mean a trial is")
+    parser.add_argument(
+        "--trials", type=PositiveInt, default=50, help="including those of earlier calls"
+    )
+    parser.add_argument("--seeds", type=PositiveInt, default=1, help="seeds whose mean a trial is")
     parser.add_argument("--prune", type=bool, default=True, help="stop trials below the median")
-    parser.add_argument("--study", type=str | None, help="by default model, dataset and depth")
+    parser.add_argument("--study", type=str, help="by default model, dataset and depth")
     shared.add_store(parser, "out/tune")
     shared.add_workers(parser)
 
@@ -34,15 +37,18 @@ def run(options: Namespace) -> int:
     from rich import print as show
 
     from eamp.experiments import tune
+    from eamp.experiments.search import DEFAULT_SPACE, Search
     from eamp.experiments.store import Store
 
-    space = options.search or tune.DEFAULT_SPACE
-    search = tune.Search(shared.cell_from(options), space, options.seeds, options.prune)
+    space = options.search or DEFAULT_SPACE
+    search = Search(shared.cell_from(options), space, options.seeds, options.prune)
     name = options.study or f"{options.model} on {options.data}, depth {options.depth}"
     store = Store(options.output, name, shared.shared_storage(options))
     trials = tune.tune(search, store, options.trials, options.workers)
     for reason in tune.failures(store):
         print(f"failed: {reason}", file=sys.stderr)
+    for line in tune.diverged_tries(store):
+        print(f"warning: {line}", file=sys.stderr)
     if not trials:
         raise ValueError("no trial has finished.")
     best, recipe = tune.best_cell(trials), options.output / "best.yaml"

@@ -1,7 +1,8 @@
-"""Graphs by name: Cora, CiteSeer and PubMed, generated graphs, your own, and PyG's datasets."""
+"""Graphs by name: Cora and other datasets, generated graphs, your own, and PyG's datasets."""
 
 from eamp.data.cache import cache_folder
 from eamp.data.catalogue import CheckResult, Entry, Summary, available, check, get, summarize
+from eamp.data.digests import graph_digest
 from eamp.data.errors import DataError, DataWarning, RefusedError
 from eamp.data.loading import load
 from eamp.data.splits import Fractions, PerClass
@@ -21,6 +22,7 @@ __all__ = [
     "check",
     "csbm",
     "get",
+    "graph_digest",
     "grid",
     "load",
     "summarize",

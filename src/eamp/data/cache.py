@@ -3,19 +3,23 @@
 import contextlib
 import io
 import os
+import shutil
 import sys
 import time
 import uuid
 import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from eamp.data.digests import verify_arrays
+from eamp.data.digests import ARRAY_DIGESTS, verify_arrays
 from eamp.data.errors import DataWarning, RefusedError
-from eamp.data.planetoid import PlanetoidArrays
+from eamp.data.splits import Array
 
 StrPath = str | os.PathLike[str]
+Arrays: TypeAlias = Mapping[str, Array]
 STALE_AFTER = 24 * 3600  # seconds; a younger temporary file may belong to a running process
 
 
@@ -42,7 +46,28 @@ def cache_path(name: str) -> Path:
     return cache_folder() / f"{name}.npz"
 
 
-def read(name: str) -> tuple[PlanetoidArrays, str] | None:
+def read_or_fetch(
+    name: str, refresh: bool, fetch: Callable[[], tuple[Arrays, str]]
+) -> tuple[Arrays, str]:
+    """Return a dataset's arrays and source, from the cache if it is intact, and else fetched.
+
+    Args:
+        name: the name of the dataset, or ``pyg/`` and a name that :mod:`.pyg_datasets` checked.
+        refresh: whether to fetch the dataset even if it is cached.
+        fetch: a function that returns the arrays and their source.
+    """
+    if not refresh:
+        try:
+            if cached := read(name):
+                return cached
+        except RefusedError as error:
+            warnings.warn(f"{error} It is fetched again.", DataWarning, stacklevel=3)
+    arrays, source = fetch()
+    write(name, arrays, source)
+    return arrays, source
+
+
+def read(name: str) -> tuple[Arrays, str] | None:
     """Return a dataset's cached arrays and their source, or ``None`` if it is not cached.
 
     Raises:
@@ -52,29 +77,28 @@ def read(name: str) -> tuple[PlanetoidArrays, str] | None:
     origin = f"the cache file {path}"
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-            arrays = PlanetoidArrays(*(stored[field] for field in PlanetoidArrays._fields))
+            arrays = {field: stored[field] for field in stored.files if field != "source"}
             source = str(stored["source"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except Exception as error:  # a damaged zip or array header can raise nearly anything
         raise RefusedError(f"{origin} is refused: it cannot be read ({error}).") from error
-    verify_arrays(name, arrays._asdict(), origin)
+    if name in ARRAY_DIGESTS:
+        verify_arrays(name, arrays, origin)
     return arrays, source
 
 
-def write(name: str, arrays: PlanetoidArrays, source: str) -> None:
+def write(name: str, arrays: Arrays, source: str) -> None:
     """Write a dataset to the cache in one atomic step, or warn if the folder is not writable."""
     path = cache_path(name)
     # In the same folder as the cache file, so that the last step is a rename.
-    temporary = path.with_name(f".{name}-{uuid.uuid4().hex}.part")
+    temporary = path.with_name(f".{path.stem}-{uuid.uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_stale_files(path.parent)
         try:
             with temporary.open("xb") as file:
-                np.savez_compressed(
-                    file, allow_pickle=False, source=np.array(source), **arrays._asdict()
-                )
+                np.savez_compressed(file, allow_pickle=False, source=np.array(source), **arrays)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -90,8 +114,8 @@ def write(name: str, arrays: PlanetoidArrays, source: str) -> None:
 
 
 def remove_stale_files(folder: Path) -> None:
-    """Remove the temporary files that killed processes left in ``folder``."""
+    """Remove the temporary files and folders that killed processes left in ``folder``."""
     for temporary in folder.glob(".*.part"):
         with contextlib.suppress(OSError):  # another process may have removed it first
             if temporary.stat().st_mtime < time.time() - STALE_AFTER:
-                temporary.unlink()
+                shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()

@@ -1,6 +1,5 @@
 """The functions behind ``eamp data list``, ``eamp data get`` and ``eamp data check``."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +9,9 @@ from torch_geometric.data import Data
 from eamp.data import cache
 from eamp.data.cache import StrPath, cache_path
 from eamp.data.digests import ARRAY_DIGESTS
-from eamp.data.errors import RefusedError
-from eamp.data.loading import load
-from eamp.data.planetoid import SIZES
+from eamp.data.errors import DataError, RefusedError
+from eamp.data.loading import checked_name, load
+from eamp.data.sources import SIZES
 from eamp.data.splits import MASKS
 from eamp.graph import Graph, GraphError
 
@@ -100,10 +99,10 @@ def available() -> list[Entry]:
     """List the names that :func:`load` knows.
 
     Example:
-        >>> [entry.name for entry in available()][:4]
-        ['cora', 'citeseer', 'pubmed', 'grid:<rows>x<columns>']
-        >>> [entry.name for entry in available()][4:]
-        ['csbm', '<path>.npz', 'pyg:<Dataset>[/<name>]']
+        >>> [entry.name for entry in available()][:6]
+        ['cora', 'citeseer', 'pubmed', 'minesweeper', 'chameleon-filtered', 'actor']
+        >>> [entry.name for entry in available()][6:]
+        ['grid:<rows>x<columns>', 'csbm', '<path>.npz', 'pyg:<Dataset>[/<name>]']
     """
     about = "{} nodes, {} edges, {} features, {} classes".format
     return [
@@ -127,6 +126,10 @@ def get(name: StrPath, *, folder: StrPath | None = None, refresh: bool = False) 
 
 def summarize(data: Data) -> Summary:
     """Return the summary of a graph that :func:`load` returned."""
+    if not isinstance(data, Data) or "digest" not in data:
+        raise DataError(
+            f"summarize needs a graph that eamp.data.load returned; got {type(data).__name__}."
+        )
     row, col = data.edge_index
     pairs = torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col]
     edges = torch.unique(pairs, dim=1).size(1)
@@ -141,13 +144,13 @@ def summarize(data: Data) -> Summary:
 def check(name: StrPath) -> CheckResult:
     """Check a cached dataset against its digest, or whether any other graph is usable.
 
-    Nothing is fetched for ``cora``, ``citeseer`` and ``pubmed``, and no file is changed.
+    Nothing is fetched for the named datasets, such as ``cora``, and no file is changed.
 
     Example:
         >>> check("grid:10x10").state
         'valid'
     """
-    text = os.fspath(name)
+    text = checked_name(name)
     if text.lower() not in SIZES:
         data = load(name)
         try:

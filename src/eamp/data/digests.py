@@ -11,21 +11,27 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch_geometric.data import Data
 
 from eamp.data.errors import RefusedError
+from eamp.data.splits import MASKS
 
 # By file name, from a list in the format of sha256sum: the files of
-# https://github.com/kimiyoung/planetoid, cora.content of LINQS, and the two archives of the package
-# index that hold copies of them.
+# https://github.com/kimiyoung/planetoid, cora.content of LINQS, files of
+# https://github.com/yandex-research/heterophilous-graphs, and the two archives of the package index
+# that hold copies of the Planetoid files.
 _LIST = files("eamp.data").joinpath("SHA256SUMS").read_text(encoding="utf-8")
 FILE_DIGESTS = {file: digest for digest, file in map(str.split, _LIST.splitlines())}
 
-# The result of digest_of for the arrays that planetoid.assemble makes of the files above. Every
-# source of a dataset must give these.
+# The result of digest_of for the arrays that are assembled from the files above. Every source of a
+# dataset must give these.
 ARRAY_DIGESTS = {
     "cora": "4bda983795c3eb743ed7744b9a706ef4b9f8c72b7c8aa1554b1b00e1a3f7cb41",
     "citeseer": "6525b278db9db172249af75a3467748aac23c133aea3736212331f517203f171",
     "pubmed": "44bc3714c2cba50240fbc0ad8ae0fffe011fabb34b9980b6d8c851c0394234b8",
+    "minesweeper": "968fcf5dc315fa4f749d7249f468487021b7f0c80e47509622eac2e4a78f8245",
+    "chameleon-filtered": "51868e120dc40530d66a5582e29300d18ca890d1f1c7ba2e2247f5aa50712124",
+    "actor": "e612bbb0e4271ac53a03d808d32d6d288819fa51a3272261e3c8f918135ade5c",
 }
 
 
@@ -62,3 +68,22 @@ def digest_of(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
         state.update(f"{name} {little_endian.dtype.str} {array.shape}\n".encode())
         state.update(np.ascontiguousarray(little_endian).data.cast("B") if array.size else b"")
     return state.hexdigest()
+
+
+def graph_digest(data: Data) -> str:
+    """Return the SHA-256 of a graph's features, edges, edge weights, labels and masks.
+
+    The digest covers types, shapes and values, and is the same in every process. Attributes that
+    the graph does not have are left out.
+
+    Example:
+        >>> import torch
+        >>> data = Data(torch.ones(2, 1), torch.tensor([[0, 1], [1, 0]]))
+        >>> before = graph_digest(data)
+        >>> data.x[0, 0] = 2.0
+        >>> graph_digest(data) == before
+        False
+    """
+    keys = ("x", "edge_index", "edge_weight", "y", *MASKS)
+    found = {key: data[key] for key in keys if data.get(key) is not None}
+    return digest_of({key: value.detach().cpu().numpy() for key, value in found.items()})

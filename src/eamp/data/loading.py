@@ -3,23 +3,20 @@
 import difflib
 import inspect
 import os
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, to_undirected
 
-from eamp.data import cache
-from eamp.data.cache import StrPath
+from eamp.data.arrays import GraphArrays
+from eamp.data.cache import Arrays, StrPath, read_or_fetch
 from eamp.data.digests import ARRAY_DIGESTS, digest_of
-from eamp.data.errors import DataError, DataWarning, RefusedError
+from eamp.data.errors import DataError
 from eamp.data.npz_graphs import from_npz
-from eamp.data.planetoid import SIZES, PlanetoidArrays
 from eamp.data.pyg_datasets import from_pyg
-from eamp.data.sources import fetch
-from eamp.data.splits import Split, apply_split
+from eamp.data.sources import SIZES, fetch
+from eamp.data.splits import Split, apply_split, check_split
 from eamp.data.synthetic import csbm, grid
 
 GENERATORS: dict[str, Callable[..., Data]] = {"grid": grid, "csbm": csbm}
@@ -38,12 +35,14 @@ def load(
     """Load a graph by name.
 
     Args:
-        name: ``cora``, ``citeseer`` or ``pubmed``; ``grid:10x10`` or
-            ``csbm:nodes=500,homophily=0.3`` (with the options of :func:`grid` and :func:`csbm`);
-            the path of an ``.npz`` file of your own; or ``pyg:<Dataset>[/<name>]``. The prefix
-            ``undirected:`` before any of them means ``symmetrize=True``.
-        folder: a folder with the Planetoid files, tried before GitHub and the package index for
-            the first three names. By default the one in the environment variable ``EAMP_DATA``.
+        name: ``cora``, ``citeseer``, ``pubmed``, ``minesweeper``, ``chameleon-filtered`` or
+            ``actor``; ``grid:10x10`` or ``csbm:nodes=500,homophily=0.3`` (with the options of
+            :func:`grid` and :func:`csbm`); the path of an ``.npz`` file of your own; or
+            ``pyg:<Dataset>[/<name>]``. The prefix ``undirected:`` before any of them means
+            ``symmetrize=True``.
+        folder: a folder with the files of the first six names, tried before GitHub and the package
+            index. By default those in the environment variable ``EAMP_DATA``, which names one
+            folder or several, separated as in ``PATH``.
         split: the training, validation and test nodes. ``"public"`` or a number: the graph's own
             masks. ``"planetoid:20/500/1000"``: that many training nodes per class, validation and
             test nodes. ``"random:0.6/0.2/0.2"``: fractions. By default the graph's own masks if
@@ -59,27 +58,34 @@ def load(
         ``split`` and ``num_classes``.
 
     Raises:
-        DataError: if the dataset cannot be fetched or is not a usable graph.
+        DataError: if the dataset cannot be fetched or is not a usable graph, for example because
+            a feature is NaN or infinite.
 
     Example:
         >>> data = load("grid:3x4")
         >>> data.num_nodes, data.source, data.split
         (12, 'generated', 'random:0.6/0.2/0.2, seed 0')
     """
-    full_name = os.fspath(name)
+    full_name = checked_name(name)
+    for option, value in (("symmetrize", symmetrize), ("refresh", refresh)):
+        if not isinstance(value, bool):
+            raise DataError(f"{option} must be True or False; got {value!r}.")
+    if not isinstance(folder, str | os.PathLike | None):
+        raise DataError(f"folder must be a path; got {folder!r}.")
+    check_split(split, seed)
     text = full_name.removeprefix("undirected:")
     symmetrize = symmetrize or text != full_name
     kind, _, options = text.partition(":")
     if text.lower() in SIZES:
         full_name, text = full_name.lower(), text.lower()
-        arrays, source = load_planetoid(text, folder, refresh)
-        data, digest = arrays.to_data(), ARRAY_DIGESTS[text]
+        arrays, source = read_or_fetch(text, refresh, lambda: fetch_arrays(text, folder))
+        data, digest = GraphArrays(**arrays).to_data(), ARRAY_DIGESTS[text]
     else:
         if kind.lower() in GENERATORS:
             data, source = generate(kind.lower(), options), "generated"
         elif kind == "pyg":
-            data, source = from_pyg(options), "torch_geometric"
-        elif text.endswith(".npz") or Path(text).expanduser().is_file():
+            data, source = from_pyg(options, refresh), "torch_geometric"
+        elif text.endswith(".npz") or os.path.isfile(os.path.expanduser(text)):
             data, source = from_npz(text), "file"
         else:
             known = [*SIZES, *GENERATORS]
@@ -99,17 +105,22 @@ def load(
     return data
 
 
-def load_planetoid(name: str, folder: StrPath | None, refresh: bool) -> tuple[PlanetoidArrays, str]:
-    """Return a dataset's arrays and source, from the cache if it is intact, and else fetched."""
-    if not refresh:
-        try:
-            if cached := cache.read(name):
-                return cached
-        except RefusedError as error:
-            warnings.warn(f"{error} It is fetched again.", DataWarning, stacklevel=3)
+def checked_name(name: object) -> str:
+    """Return the name of a graph as text, and raise an error if it is neither text nor a path."""
+    text = os.fspath(name) if isinstance(name, str | os.PathLike) else name
+    if not isinstance(text, str):
+        hint = " It is a graph already: use it as it is." if isinstance(name, Data) else ""
+        raise DataError(
+            "a graph is loaded by its name, such as 'cora', or by the path of an .npz file; "
+            f"got {type(name).__name__}.{hint}"
+        )
+    return text
+
+
+def fetch_arrays(name: str, folder: StrPath | None) -> tuple[Arrays, str]:
+    """Return the arrays of a named dataset by field name, and their source."""
     arrays, source = fetch(name, folder)
-    cache.write(name, arrays, source)
-    return arrays, source
+    return arrays._asdict(), source
 
 
 def generate(kind: str, options: str) -> Data:
@@ -120,11 +131,13 @@ def generate(kind: str, options: str) -> Data:
     for option in filter(None, (part.strip() for part in options.split(","))):
         key, _, value = option.partition("=")
         sides = option.split("x")
-        if kind == "grid" and len(sides) == 2 and all(side.isdecimal() for side in sides):
-            given["rows"], given["columns"] = map(int, sides)
-            continue
+        if key in given:
+            raise DataError(f"{kind} has the option {key} twice in {options!r}; keep one.")
         try:
-            given[key] = type(defaults[key])(value)
+            if kind == "grid" and len(sides) == 2 and all(side.isdecimal() for side in sides):
+                given["rows"], given["columns"] = map(int, sides)
+            else:
+                given[key] = type(defaults[key])(value)
         except (KeyError, ValueError):
             known = ", ".join(f"{name}={default}" for name, default in defaults.items())
             raise DataError(

@@ -24,7 +24,7 @@ def from_npz(path: StrPath) -> Data:
     and -1 for nodes without a label); it may hold ``edge_weight`` ``[m]``, and ``train_mask``,
     ``val_mask`` and ``test_mask``, each ``[n]`` or for several splits ``[n, splits]``.
     """
-    arrays = read_arrays(Path(path).expanduser())
+    arrays = read_arrays(Path(os.path.expanduser(path)))
     try:
         return data_from_arrays(arrays)
     except DataError as error:
@@ -72,7 +72,7 @@ def data_from_arrays(arrays: dict[str, Array]) -> Data:
         weight, count = arrays["edge_weight"], data.num_edges
         valid = weight.shape == (count,) and weight.dtype.kind in "fiub"
         check_array("edge_weight", weight, valid, f"one number per edge, shape [{count}]")
-        data.edge_weight = torch.from_numpy(np.ascontiguousarray(weight, dtype=np.float32))
+        data.edge_weight = torch.from_numpy(finite("edge_weight", weight, "edges"))
     for name, mask in masks.items():
         data[name] = torch.from_numpy(checked_mask(name, mask, len(x)))
     if len({mask.shape for mask in masks.values()}) > 1:
@@ -96,15 +96,24 @@ def checked_features(x: Array) -> npt.NDArray[np.float32]:
     """Return finite float32 features ``[nodes, features]``."""
     valid = x.ndim == 2 and x.dtype.kind in "fiub"
     check_array("x", x, valid, "numbers, shape [nodes, features]")
+    if x.shape[1] == 0:
+        raise DataError(
+            "x has no features; give every node at least one, for example the number 1."
+        )
+    return finite("x", x, "nodes")
+
+
+def finite(name: str, values: Array, rows: str) -> npt.NDArray[np.float32]:
+    """Return ``values`` in float32, and raise an error if one is NaN or infinite."""
     with np.errstate(over="ignore"):  # values beyond float32 become infinite and fail the check
-        x = np.ascontiguousarray(x, dtype=np.float32)
-    wrong = np.flatnonzero(~np.isfinite(x).all(axis=1))
+        values = np.ascontiguousarray(values, dtype=np.float32)
+    wrong = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     if wrong.size:
         raise DataError(
-            f"x must be finite in float32; {wrong.size} nodes have a value that is not, "
+            f"{name} must be finite in float32; {wrong.size} {rows} have a value that is not, "
             f"the first is {wrong[0]}. Replace NaN and infinite values."
         )
-    return x
+    return values
 
 
 def checked_edges(edge_index: Array, nodes: int) -> npt.NDArray[np.int64]:
@@ -112,15 +121,14 @@ def checked_edges(edge_index: Array, nodes: int) -> npt.NDArray[np.int64]:
     valid = edge_index.ndim == 2 and len(edge_index) == 2 and edge_index.dtype.kind in "iu"
     transposed = edge_index.ndim == 2 and edge_index.shape[1] == 2
     check_array("edge_index", edge_index, valid, "integers, shape [2, edges]", transposed)
-    edge_index = np.ascontiguousarray(edge_index, dtype=np.int64)
     outside = np.flatnonzero(((edge_index < 0) | (edge_index >= nodes)).any(axis=0))
     if outside.size:
         raise DataError(
             f"edge_index names nodes outside 0 … {nodes - 1} (x has {nodes} rows) on "
             f"{outside.size} edges; the first is edge {outside[0]}, "
-            f"{edge_index[:, outside[0]].tolist()}."
+            f"{edge_index[:, outside[0]].tolist()}. Number the nodes as the rows of x, from 0."
         )
-    return edge_index
+    return np.ascontiguousarray(edge_index, dtype=np.int64)
 
 
 def checked_labels(y: Array, nodes: int) -> npt.NDArray[np.int64]:
@@ -129,7 +137,6 @@ def checked_labels(y: Array, nodes: int) -> npt.NDArray[np.int64]:
         y = y[:, 0]
     valid = y.shape == (nodes,) and y.dtype.kind in "iub"
     check_array("y", y, valid, f"one integer class per node, shape [{nodes}]")
-    y = np.ascontiguousarray(y, dtype=np.int64)
     if nodes == 0 or y.min() < -1 or y.max() < 0:
         found = f"values from {y.min()} to {y.max()}" if nodes else "nothing"
         raise DataError(
@@ -137,18 +144,19 @@ def checked_labels(y: Array, nodes: int) -> npt.NDArray[np.int64]:
             f"labelled node; got {found}."
         )
     classes = np.unique(y[y >= 0])
-    if empty := sorted(set(range(int(y.max()) + 1)) - set(classes.tolist())):
+    if classes[-1] != len(classes) - 1:
+        empty = np.setdiff1d(np.arange(len(classes)), classes)  # not up to the largest, maybe 2**60
         raise DataError(
-            f"y has no node of class {', '.join(map(str, empty[:5]))}; "
-            f"number the classes 0 … {len(classes) - 1}."
+            f"the largest label is {classes[-1]}, but y has no node of class "
+            f"{', '.join(map(str, empty[:5]))}; number the classes 0 … {len(classes) - 1}."
         )
-    return y
+    return np.ascontiguousarray(y, dtype=np.int64)
 
 
 def checked_mask(name: str, mask: Array, nodes: int) -> npt.NDArray[np.bool_]:
     """Return a boolean mask ``[nodes]`` or ``[nodes, splits]``."""
     binary = mask.dtype.kind == "b" or (mask.dtype.kind in "iu" and np.isin(mask, (0, 1)).all())
-    valid = mask.ndim in (1, 2) and len(mask) == nodes and bool(binary)
+    valid = mask.ndim in (1, 2) and len(mask) == nodes and mask.size > 0 and bool(binary)
     expected = f"true or false per node, not node ids, shape [{nodes}] or [{nodes}, splits]"
     check_array(name, mask, valid, expected, mask.ndim == 2 and mask.shape[1] == nodes)
     return np.ascontiguousarray(mask, dtype=np.bool_)

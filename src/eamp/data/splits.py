@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, combinations
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,13 @@ MASKS = ("train_mask", "val_mask", "test_mask")
 Array: TypeAlias = npt.NDArray[Any]
 
 
+def check_parts(split: object, parts: tuple[object, ...], kind: type) -> None:
+    """Raise an error unless all parts of a split are numbers of this kind."""
+    if not all(isinstance(part, kind) and not isinstance(part, bool) for part in parts):
+        expected = "three whole numbers" if kind is Integral else "three numbers"
+        raise DataError(f"{type(split).__name__} needs {expected}; got {parts}.")
+
+
 @dataclass(frozen=True)
 class PerClass:
     """Planetoid's split: ``train`` nodes of every class, then ``val`` and ``test`` of the rest."""
@@ -26,10 +34,13 @@ class PerClass:
     val: int = 500
     test: int = 1000
 
+    def __post_init__(self) -> None:
+        check_parts(self, (self.train, self.val, self.test), Integral)
+
     def draw(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Return the node ids of the three parts, all with a label (``y >= 0``)."""
         order = rng.permutation(np.flatnonzero(y >= 0))
-        train = np.concatenate([order[y[order] == c][: self.train] for c in np.unique(y[order])])
+        train = np.concatenate([nodes[: self.train] for nodes in nodes_by_class(y, order)])
         rest = order[~np.isin(order, train)]
         if min(self.train, self.val, self.test) < 1 or len(rest) < self.val + self.test:
             raise DataError(
@@ -51,19 +62,21 @@ class Fractions:
     val: float = 0.2
     test: float = 0.2
 
+    def __post_init__(self) -> None:
+        check_parts(self, (self.train, self.val, self.test), Real)
+
     def draw(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Return the node ids of the three parts, all with a label (``y >= 0``)."""
         sums = list(accumulate((self.train, self.val, self.test)))
         # The sum of fractions can exceed 1 by a rounding error, hence the tolerance of 1e-9.
-        if min(self.train, self.val, self.test) <= 0 or sums[-1] > 1 + 1e-9:
+        if not (min(self.train, self.val, self.test) > 0 and sums[-1] <= 1 + 1e-9):
             raise DataError(
                 f"{self} is not a split: each fraction must be above 0 and they must add up to 1 "
                 "at most, as in 'random:0.6/0.2/0.2'."
             )
         order = rng.permutation(np.flatnonzero(y >= 0))
         parts = []
-        for c in np.unique(y[order]):
-            members = order[y[order] == c]
+        for members in nodes_by_class(y, order):
             ends = accumulate((round(s * len(members)) for s in sums), max, initial=1)
             parts.append(np.split(members, list(ends)[1:])[:3])
         train, val, test = map(np.concatenate, zip(*parts, strict=True))
@@ -71,6 +84,12 @@ class Fractions:
 
     def __str__(self) -> str:
         return f"random:{self.train:g}/{self.val:g}/{self.test:g}"
+
+
+def nodes_by_class(y: Array, nodes: Array) -> list[Array]:
+    """Return the ``nodes`` of every class that they have, each in the order of ``nodes``."""
+    by_class = nodes[np.argsort(y[nodes], kind="stable")]
+    return np.split(by_class, np.flatnonzero(np.diff(y[by_class])) + 1)
 
 
 Split: TypeAlias = "int | str | PerClass | Fractions | None"
@@ -92,21 +111,34 @@ def parse_split(text: str) -> PerClass | Fractions:
     )
 
 
+def check_split(split: object, seed: object) -> None:
+    """Raise an error for a split or seed of the wrong type."""
+    whole = isinstance(split, Integral) and not isinstance(split, bool)
+    if not (split is None or whole or isinstance(split, str | PerClass | Fractions)):
+        raise DataError(
+            "split must be 'public', a whole number, or text like 'planetoid:20/500/1000'; "
+            f"got {split!r}."
+        )
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        raise DataError(f"seed must be a whole number from 0; got {seed!r}.")
+
+
 def apply_split(data: Data, split: Split, seed: int) -> None:
     """Set one-dimensional, checked masks, and their description ``split``; see :func:`load`.
 
     The graph has labels, and all three masks (``[n]``, or ``[n, k]`` for k splits) or none.
     """
+    check_split(split, seed)
     has_masks = all(mask in data for mask in MASKS)
     if isinstance(split, str) and split != "public":
-        split = int(split) if split.isdecimal() else parse_split(split)
+        split = int(split) if split.isdecimal() and len(split) < 10 else parse_split(split)
     if split is None and not has_masks:
         split = Fractions()
     if isinstance(split, PerClass | Fractions):
         set_masks(data, split.draw(data.y.numpy(), np.random.default_rng(seed)))
         data.split, data.num_splits = f"{split}, seed {seed}", 1
     elif has_masks:
-        number = split if isinstance(split, int) else 0
+        number = int(split) if isinstance(split, Integral) else 0
         data.num_splits = 1 if data.train_mask.dim() == 1 else data.train_mask.size(1)
         for name in MASKS:
             data[name] = select_mask(name, data[name], number)

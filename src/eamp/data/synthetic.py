@@ -3,7 +3,9 @@
 The same options give the same graph on every platform; a test holds their digests.
 """
 
-from collections.abc import Callable
+import inspect
+import numbers
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -12,6 +14,8 @@ from torch_geometric.utils import to_undirected
 
 from eamp.data.errors import DataError
 from eamp.data.splits import Array, Fractions, set_masks
+
+LARGEST = 10**9  # features or edges; generating them needs some 30 GB
 
 
 def grid(rows: int = 10, columns: int = 10, features: int = 1, seed: int = 0) -> Data:
@@ -31,11 +35,13 @@ def grid(rows: int = 10, columns: int = 10, features: int = 1, seed: int = 0) ->
         tensor([[0, 0, 1, 1],
                 [1, 3, 0, 2]])
     """
-    if rows < 1 or columns < 1 or features < 1:
+    check_types(grid, locals())
+    if rows < 1 or columns < 1 or features < 1 or seed < 0:
         raise DataError(
-            "a grid needs at least one row, column and feature; "
-            f"got {rows} x {columns} with features={features}. Write, say, grid:10x10,features=1."
+            "a grid needs at least one row, column and feature, and seed >= 0; "
+            f"got {rows} x {columns} with {features=} and {seed=}. Write, say, grid:10x10,seed=1."
         )
+    check_size("grid", rows * columns, max(features, 2))  # a node has two edges
     ids = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
     horizontal = np.stack([ids[:, :-1], ids[:, 1:]]).reshape(2, -1)
     vertical = np.stack([ids[:-1], ids[1:]]).reshape(2, -1)
@@ -79,13 +85,15 @@ def csbm(
         >>> csbm(nodes=100, degree=4).num_edges // 2
         200
     """
-    valid = 1 <= classes <= nodes and features >= 1 and degree >= 0
-    if not (valid and 0 <= homophily <= 1 and 0 < label_rate < 1):
+    check_types(csbm, locals())
+    valid = 1 <= classes <= nodes and features >= 1 and degree >= 0 and abs(signal) <= 1e30
+    if not (valid and 0 <= homophily <= 1 and 0 < label_rate < 1 and seed >= 0):
         raise DataError(
-            "csbm needs 1 <= classes <= nodes, features >= 1, degree >= 0, 0 <= homophily <= 1 and "
-            f"0 < label_rate < 1; got {nodes=}, {classes=}, {features=}, {degree=}, {homophily=}, "
-            f"{label_rate=}."
+            "csbm needs 1 <= classes <= nodes, features >= 1, degree >= 0, 0 <= homophily <= 1, "
+            f"|signal| <= 1e30, 0 < label_rate < 1 and seed >= 0; got {nodes=}, {classes=}, "
+            f"{features=}, {degree=}, {homophily=}, {signal=}, {label_rate=}, {seed=}."
         )
+    check_size("csbm", nodes, max(features, degree))
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(nodes, dtype=np.int64) % classes)
     edges = community_edges(y, round(nodes * degree / 2), homophily, rng)
@@ -98,6 +106,28 @@ def csbm(
     rest = (1 - label_rate) / 2
     set_masks(data, Fractions(label_rate, rest, rest).draw(y, rng))
     return data
+
+
+def check_types(make: Callable[..., Data], options: Mapping[str, object]) -> None:
+    """Raise an error unless every option is a number, and a whole one if its default is."""
+    for name, parameter in inspect.signature(make).parameters.items():
+        whole = isinstance(parameter.default, int)
+        kind = numbers.Integral if whole else numbers.Real
+        if not isinstance(options[name], kind) or isinstance(options[name], bool):
+            expected = "a whole number" if whole else "a number"
+            raise DataError(
+                f"{make.__name__} needs {expected} as {name}, for example {parameter.default}; "
+                f"got {options[name]!r}."
+            )
+
+
+def check_size(kind: str, nodes: int, per_node: float) -> None:
+    """Raise an error if a graph would need more memory than machines usually have."""
+    if nodes > LARGEST or nodes * per_node > LARGEST:
+        raise DataError(
+            f"{kind} would hold more than {LARGEST:.0e} features or edges. "
+            "Ask for fewer nodes, features or edges."
+        )
 
 
 def community_edges(y: Array, count: int, homophily: float, rng: np.random.Generator) -> Array:

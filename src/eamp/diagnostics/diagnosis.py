@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import inspect
+import io
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from eamp.diagnostics.advice import advise
 from eamp.diagnostics.probing import Probe
 from eamp.diagnostics.rendering import format_number
 from eamp.diagnostics.verdict import Finding, Kind, findings, scale_free_energy
+from eamp.files import check_writable, write_atomically
 from eamp.graph import as_graph
 from eamp.nn.wrapping import Selection
 
@@ -115,6 +117,8 @@ def diagnose(
         >>> diagnosis.kind
         'smoothing'
     """
+    if run is not None and not callable(run):
+        raise TypeError(f"run must be a function of model and data, but is {run!r}.")
     probe = Probe(model, layers=layers, labels=labels, temperature=temperature)
     with probe, evaluation_mode(model), torch.no_grad():
         (run or run_model)(model, data)
@@ -149,33 +153,67 @@ def report(
     By default ``stream`` is standard output. The files are ``diagnosis.txt``, ``layers.csv``,
     ``layers.html`` (interactive charts) and ``layers.svg``.
     """
+    if folder is not None:
+        check_writable(folder)
     diagnosis = diagnose(model, data, **options)
     (sys.stdout if stream is None else stream).write(f"{diagnosis}\n")
     if folder is not None:
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "diagnosis.txt").write_text(f"{diagnosis}\n", encoding="utf-8")
-        diagnosis.table.to_csv(folder / "layers.csv", index=False)
+        write_atomically(folder / "diagnosis.txt", f"{diagnosis}\n")
+        write_atomically(folder / "layers.csv", diagnosis.table.to_csv(index=False))
         chart = diagnosis.plot()
-        chart.save(folder / "layers.html", inline=True)  # the page opens without a network
-        chart.save(folder / "layers.svg")
+        write_atomically(folder / "layers.html", chart.to_html(inline=True))  # needs no network
+        chart.save(svg := io.StringIO(), format="svg")
+        write_atomically(folder / "layers.svg", svg.getvalue())
     return diagnosis
 
 
 def run_model(model: Module, data: Any) -> Any:
-    """Call ``model`` with a tuple of arguments, or with the attributes of ``data`` it names."""
+    """Call ``model`` with a tuple of arguments, or with the attributes of ``data`` it names.
+
+    A model that names none gets ``data`` as its only argument, or ``data.x`` and
+    ``data.edge_index`` as its first two.
+    """
+    signature = inspect.signature(model.forward)
+    args, named = arguments_of(signature, data)
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        raise TypeError(
+            f"{type(model).__name__}.forward{signature} does not fit the data: {error}. Pass its "
+            "arguments as a tuple, as in (data.x, data.edge_index), or a function that calls it, "
+            "run=lambda model, data: model(...)."
+        ) from None
+    return model(*args, **named)
+
+
+def arguments_of(signature: inspect.Signature, data: Any) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return the positional and the named arguments of a model that is run on ``data``."""
     if isinstance(data, tuple | list):
-        return model(*data)
-    parameters = inspect.signature(model.forward).parameters
+        if wrong := [type(each).__name__ for each in data if isinstance(each, np.ndarray | list)]:
+            raise TypeError(
+                f"a model is run on tensors, but got a {wrong[0]}: torch.as_tensor(it)."
+            )
+        return data, {}
+    if not hasattr(data, "keys"):  # neither a Data nor a mapping
+        raise TypeError(
+            "data must be a torch_geometric Data, or the model's arguments as a tuple "
+            f"(x, edge_index), but is a {type(data).__name__}."
+        )
+    parameters = signature.parameters
     named = {name: data[name] for name in parameters if name in data and data[name] is not None}
-    if "x" in named or "edge_index" in named:
-        return model(**named)
-    positional = [
-        p
+    needed = [
+        p.name
         for p in parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    return model(data) if len(positional) == 1 else model(data.x, data.edge_index)
+    if ("x" in named or "edge_index" in named) and named.keys() >= set(needed):
+        return (), named
+    if len(needed) == 1 and not named:
+        return (data,), {}
+    if missing := [name for name in ("x", "edge_index") if name not in data]:
+        raise ValueError(f"data has no {' and no '.join(missing)}, which the model needs.")
+    return (data["x"], data["edge_index"]), {}
 
 
 @contextmanager

@@ -64,10 +64,19 @@ def select_measures(
         return Measures(dict(selection), {})
     on_graph = ON_GRAPH | {"entropy": lambda x, graph: entropy(x.double(), graph, temperature)}
     on_features = dict(ON_FEATURES)
+    if labels is not None and not isinstance(labels, Tensor):
+        raise TypeError(
+            f"labels must be a tensor [num_nodes], but is a {type(labels).__name__}; pass "
+            "torch.as_tensor(labels)."
+        )
     if labels is not None:
         on_features[NEEDS_LABELS] = partial(class_separation, labels=labels)
     if selection is None:
         return Measures(on_graph, on_features)
+    if not isinstance(selection, Iterable):
+        raise TypeError(
+            f"measures must be names, or a mapping of names to functions, but is {selection!r}."
+        )
     wanted = [selection] if isinstance(selection, str) else list(selection)
     if NEEDS_LABELS in wanted and labels is None:
         raise ValueError(f"{NEEDS_LABELS} compares classes, but got no labels. Pass labels=data.y.")

@@ -7,12 +7,14 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.graph import Graph
+from eamp.nn.checks import check_module
 from eamp.nn.entropy_aware import EntropyAware, edge_index_position
 from eamp.nn.wrapping import Selection, check_names, message_passing_layers, split
 
 
 def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
     """Return the modules to watch with their names; a shared module has its first name."""
+    check_module(model, "diagnose")
     if selection is None:
         found = list(message_passing_layers(model))
     else:

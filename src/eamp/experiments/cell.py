@@ -1,19 +1,37 @@
 """A cell: one network on one dataset, trained once."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch.nn import Module
 from torch_geometric.data import Data
 from torch_geometric.transforms import NormalizeFeatures
 
-from eamp.data import load
-from eamp.experiments.schema import JSON_COLUMNS, TEXT_COLUMNS, Job, Settings, same_cell, upgraded
+from eamp.data import graph_digest, load
+from eamp.data.loading import GENERATORS
+from eamp.data.planetoid import SIZES
+from eamp.experiments.schema import (
+    JSON_COLUMNS,
+    TEXT_COLUMNS,
+    Job,
+    Settings,
+    same_cell,
+    upgraded,
+)
 from eamp.nn.models import MODELS
-from eamp.training import PROTOCOLS, Protocol, Result, train
+from eamp.training import Protocol, Result, train
+from eamp.training.protocols import check_range, protocol_of
+
+EXAMPLES = {
+    "entropy": '{"weight": 3}',
+    "options": '{"theta": 0.5}',
+    "changes": '{"epochs": 200}',
+}
+
+Stamp: TypeAlias = tuple[int, int, int]
 
 __all__ = ["JSON_COLUMNS", "TEXT_COLUMNS", "Cell", "load_graph"]
 
@@ -33,24 +51,47 @@ class Cell(Settings):
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise ValueError(f"no model named {self.model!r}; there are {', '.join(MODELS)}.")
-        if self.protocol not in PROTOCOLS:
-            known = ", ".join(PROTOCOLS)
-            raise ValueError(f"no protocol named {self.protocol!r}; there are {known}.")
-        names = [field.name for field in fields(Protocol)]
-        if unknown := sorted(set(self.changes or {}) - set(names)):
-            raise ValueError(f"a protocol has no {', '.join(unknown)}; it has {', '.join(names)}.")
+        for name, least in {"depth": 0, "width": 1}.items():
+            check_range(name, getattr(self, name), int, least)
+        check_range("dropout", self.dropout, float, 0, 1)
+        check_range("seed", self.seed, int, -(2**63), 2**64 - 1)  # those that torch takes
+        for name, example in EXAMPLES.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, dict):
+                raise ValueError(f"{name} must be a mapping, as in {example}, but is {value!r}.")
         _ = self.rules  # raises an error for values that the protocol cannot take
         object.__setattr__(self, "name", self.name or self.model)
 
     @classmethod
     def from_job(cls, job: Job) -> "Cell":
         """Return the cell of a job in a store, which an earlier version may have written."""
-        return cls(**{k: v for k, v in upgraded(job).items() if k not in ("schema", "try")})
+        others = ("schema", "try", "graph")
+        return cls(**{name: value for name, value in upgraded(job).items() if name not in others})
+
+    def check_graph(self, job: Job) -> None:
+        """Raise an error if a job was queued for another graph than the one that is here."""
+        if job.get("graph", self.graph_digest) != self.graph_digest:
+            raise ValueError(
+                f"{self.data} holds another graph than when this job was queued; bring the file "
+                "back, or run the same command again to train on the new one."
+            )
+
+    @property
+    def graph_digest(self) -> str | None:
+        """The digest of a graph that is read from a file; ``None`` if its name says which it is."""
+        key = self.data, self.normalize_features, self.split
+        return None if (stamp := file_stamp(self.data)) is None else digest_of_file(*key, stamp)
+
+    @property
+    def job(self) -> Job:
+        """All settings as a JSON object, and the digest of a graph that is read from a file."""
+        found = self.graph_digest
+        return super().job if found is None else {**super().job, "graph": found}
 
     @property
     def rules(self) -> Protocol:
         """The protocol with its changes."""
-        return PROTOCOLS[self.protocol].with_changes(**(self.changes or {}))
+        return protocol_of(self.protocol).with_changes(**(self.changes or {}))
 
     @property
     def graph(self) -> Data:
@@ -68,7 +109,7 @@ class Cell(Settings):
             given = options or self.entropy
             raise ValueError(f"{self.model} cannot be made with {given}: {error}.") from error
 
-    def train(self, checkpoint: Path | None = None, **options: Any) -> Result:
+    def train(self, checkpoint: str | Path | None = None, **options: Any) -> Result:
         """Build the network and train it, or continue from ``checkpoint`` if that file exists.
 
         Args:
@@ -79,8 +120,35 @@ class Cell(Settings):
         return train(self.build(), self.graph, self.rules, checkpoint=checkpoint, **options)
 
 
-@lru_cache(maxsize=4)
 def load_graph(name: str, normalize_features: bool = False, split: int = 0) -> Data:
     """Return a dataset with the masks of a split; data without masks have one, drawn at random."""
+    return loaded(name, normalize_features, split, file_stamp(name))
+
+
+@lru_cache(maxsize=4)
+def loaded(name: str, normalize_features: bool, split: int, stamp: Stamp | None) -> Data:
+    """Load a dataset; another ``stamp`` means that its file has been written since."""
     graph = load(name, split=split or None)
     return NormalizeFeatures()(graph) if normalize_features else graph
+
+
+@lru_cache(maxsize=1024)
+def digest_of_file(name: str, normalize_features: bool, split: int, stamp: Stamp) -> str:
+    """Return the digest of the graph in a file."""
+    return graph_digest(loaded(name, normalize_features, split, stamp))
+
+
+def file_stamp(name: str) -> Stamp | None:
+    """Return what tells a version of a data file from another, or ``None`` if it is no file.
+
+    The names of datasets and of generated graphs say which graph they are; a path does not.
+    """
+    text = name.removeprefix("undirected:")
+    kind = text.partition(":")[0]
+    if text.lower() in SIZES or kind.lower() in GENERATORS or kind == "pyg":
+        return None
+    try:
+        found = Path(text).expanduser().stat()
+    except OSError:
+        return None  # loading it says why
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from eamp.experiments.cell import Cell
+from eamp.files import write_atomically
 from eamp.training import Result
 from eamp.training.process import SingleProcess
 
@@ -14,7 +15,7 @@ from eamp.training.process import SingleProcess
 def train_seeds(
     cell: Cell,
     seeds: int = 1,
-    output: Path | None = None,
+    output: str | Path | None = None,
     progress: bool = False,
     process: SingleProcess | None = None,
 ) -> list[Result]:
@@ -26,13 +27,14 @@ def train_seeds(
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, but is {seeds}.")
     process, results = process or SingleProcess(), []
+    process.agree({"seeds": seeds})
     for seed in range(cell.seed, cell.seed + seeds):
         name = f"split_{cell.split}_seed_{seed}" if cell.split else f"seed_{seed}"
-        checkpoint = None if output is None else output / f"{name}.safetensors"
+        checkpoint = None if output is None else Path(output, f"{name}.safetensors")
         seeded = replace(cell, seed=seed)
         results.append(seeded.train(checkpoint, progress=progress, process=process))
         if output is not None and process.leads:
-            (output / f"{name}.json").write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
+            write_atomically(Path(output, f"{name}.json"), json.dumps(asdict(results[-1])))
     return results
 
 
@@ -45,7 +47,10 @@ def summary(results: Sequence[Result], cell: Cell) -> str:
     protocol = f"{cell.protocol} with {json.dumps(cell.changes)}" if cell.changes else cell.protocol
     test = mean_and_deviation([result.test_accuracy for result in results])
     best = mean_and_deviation([result.best_val_accuracy for result in results])
-    epochs = ", ".join(f"{result.epoch} of {len(result.history)}" for result in results)
+    epochs = ", ".join(
+        f"{result.epoch} of {len(result.history)}{' (diverged)' if result.diverged else ''}"
+        for result in results
+    )
     return (
         f"test accuracy at the epoch of {rule[cell.rules.select]}: {test} "
         f"({runs}, protocol {protocol})\n"

@@ -5,7 +5,9 @@ search. Each attempt at a job is an Optuna trial, which keeps the job in its use
 ``cell``. Optuna's own queue invents a new trial when it is empty, so jobs are claimed here.
 
 A job is *settled* when nothing is left to do for it: it has finished, it was pruned, or it has
-failed for a reason that another attempt would meet again.
+failed for a reason that another attempt would meet again. Faults of the environment, such as a full
+disk, are no such reason: the job waits again behind all others. After ``MAX_FAULTS`` of them it
+counts as failed until jobs are queued again, by the next call of the same command.
 
 Lost workers: on SQLite all workers run on one machine, and each holds a file lock for as long as
 its process lives, so a running trial whose lock is free has lost its worker. In a database that
@@ -38,8 +40,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from eamp.experiments.database import StoreError, open_storage, sqlite_file, without_password
 from eamp.experiments.schema import Job, job_key
+from eamp.files import check_writable
 
 MAX_ATTEMPTS = 20  # a job that has lost this many workers is likely the cause
+MAX_FAULTS = 3  # attempts that the environment may end before the job is left for the next call
 
 
 @dataclass
@@ -93,6 +97,14 @@ class Claim:
         self.store.storage.set_trial_user_attr(self.trial_id, "error", reason)
         self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
 
+    def give_back(self, reason: str) -> None:
+        """Mark the attempt as ended by the environment; :meth:`Store.recover` queues the job."""
+        trial = self.store.storage.get_trial(self.trial_id)
+        faults = trial.user_attrs.get("faults", 0) + 1
+        for name, value in {"faults": faults, "fault": reason}.items():  # a fault has a number
+            self.store.storage.set_trial_user_attr(self.trial_id, name, value)
+        self.store.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
+
 
 class Store:
     """The jobs of one study in one database.
@@ -103,8 +115,10 @@ class Store:
         url: a database that many machines share, as in ``postgresql://user@host/runs``.
     """
 
-    def __init__(self, folder: Path, study: str, url: str | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | Path, study: str, url: str | None = None) -> None:
+        self.folder = folder = Path(folder)
+        if url is None:
+            check_writable(folder)
         self.url = url or address(folder)
         self.storage = open_storage(self.url)
         self.study = optuna.create_study(
@@ -115,9 +129,11 @@ class Store:
         self.artifacts = FileSystemArtifactStore(folder / "artifacts")
 
     @classmethod
-    def existing(cls, folder: Path, study: str | None = None, url: str | None = None) -> Store:
+    def existing(
+        cls, folder: str | Path, study: str | None = None, url: str | None = None
+    ) -> Store:
         """Open the store of a study that exists; a name is needed only if there are several."""
-        url = url or address(folder)
+        url = url or address(Path(folder))
         if (file := sqlite_file(url)) is not None and not file.exists():
             raise StoreError(f"there is no store at {file}; `eamp sweep` and `eamp tune` make one.")
         names = optuna.get_all_study_names(open_storage(url))
@@ -155,26 +171,34 @@ class Store:
         return self.folder / "checkpoints" / f"{digest[:32]}.safetensors"
 
     def enqueue(self, jobs: Iterable[Job], retry_failed: bool = False) -> None:
-        """Queue the jobs that were never queued and, with ``retry_failed``, those that failed."""
+        """Queue the jobs that were never queued, and those that the environment made fail.
+
+        With ``retry_failed``, all jobs that failed are queued again.
+        """
         counted = self.latest()
         for key, job in {job_key(job): job for job in jobs}.items():
             trial = counted.get(key)
             if trial is None:
                 self.add(job)
-            elif retry_failed and failure(trial) is not None:
+            elif failure(trial) is not None and (retry_failed or "fault" in trial.user_attrs):
                 self.add(job, after=trial)
 
     def add(self, job: Job, after: FrozenTrial | None = None) -> None:
         """Add a waiting trial; it repeats the parameters of the failed trial ``after``."""
         attrs = {"cell": job, "attempt": after.user_attrs["attempt"] + 1 if after else 1}
+        if after and "faults" in after.user_attrs:
+            attrs["faults"] = after.user_attrs["faults"]
         fixed = {"fixed_params": after.params} if after and after.params else None
         self.study.add_trial(
             optuna.create_trial(state=TrialState.WAITING, user_attrs=attrs, system_attrs=fixed)
         )
 
     def claim(self) -> Claim | None:
-        """Start the first waiting job in this process; return ``None`` if no job waits."""
-        for trial in self.latest().values():
+        """Start a waiting job in this process, those with the fewest faults first, if any waits."""
+        waiting = sorted(
+            self.latest().values(), key=lambda trial: trial.user_attrs.get("faults", 0)
+        )
+        for trial in waiting:
             if trial.state != TrialState.WAITING:
                 continue
             lock = self.lock_of(trial)
@@ -230,6 +254,12 @@ class Store:
         folder.mkdir(exist_ok=True)
         return FileLock(folder / f"{trial._trial_id}.lock")
 
+    def remove_old_locks(self) -> None:
+        """Remove the lock files of trials that have ended."""
+        for trial in self.trials(TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL):
+            if (lock := self.lock_of(trial)) is not None:
+                Path(lock.lock_file).unlink(missing_ok=True)
+
 
 def address(folder: Path) -> str:
     """Return the address of the database in a folder."""
@@ -255,9 +285,12 @@ def failure(trial: FrozenTrial) -> str | None:
     """Return why a job has failed for good, or ``None`` if it has not or may be tried again."""
     if trial.state != TrialState.FAIL:
         return None
-    if trial.user_attrs["attempt"] >= MAX_ATTEMPTS:
-        return trial.user_attrs.get("error", f"its worker was lost {MAX_ATTEMPTS} times")
-    return trial.user_attrs.get("error")
+    found = trial.user_attrs
+    if "fault" in found:
+        return found["fault"] if found["faults"] % MAX_FAULTS == 0 else None
+    if found["attempt"] - found.get("faults", 0) >= MAX_ATTEMPTS:
+        return found.get("error", f"its worker was lost {MAX_ATTEMPTS} times")
+    return found.get("error")
 
 
 def acquired(lock: FileLock) -> bool:

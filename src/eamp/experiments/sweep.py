@@ -1,6 +1,7 @@
 """A sweep: the cells of a recipe, trained by a pool of workers, and the table of their results."""
 
 import json
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -12,16 +13,33 @@ import pandas as pd
 import torch
 from optuna.trial import TrialState
 from rich.table import Table
+from rich.text import Text
 
 from eamp.experiments.cell import Cell, load_graph
+from eamp.experiments.csv_text import write_csv
 from eamp.experiments.schema import JSON_COLUMNS, job_key
 from eamp.experiments.several_seeds import mean_and_deviation
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.worker_pool import count_settled, run_jobs
+from eamp.files import remove_leftovers
 from eamp.training import PROTOCOLS, Epoch, selected
+from eamp.training.protocols import advice_on_divergence, diverged
 
 CHECKPOINT_EVERY = 10  # epochs
 REPORT_EVERY = 10
+# The columns that a sweep adds to the settings of a cell. Databases return them in any order.
+FINDINGS = (
+    "best_val_accuracy",  # the paper's number
+    "test_accuracy",  # at the epoch of lowest validation loss
+    "val_loss",
+    "epochs",
+    "seconds",
+    "threads",
+    "energy",
+    "final_energy",
+    "num_splits",  # only where the data have several
+    "diverged",  # the epoch; only where a training loss was not finite
+)
 
 
 def sweep(
@@ -52,6 +70,7 @@ def sweep(
 def run_cell(claim: Claim) -> str:
     """Train a claimed cell, from the checkpoint of an earlier worker if there is one."""
     cell, start = Cell.from_job(claim.job), time.perf_counter()
+    cell.check_graph(claim.job)
     checkpoint = claim.store.checkpoint(cell.key)
     # Earlier versions named the file after the whole job.
     former = claim.store.checkpoint(json.dumps(claim.job, sort_keys=True))
@@ -68,14 +87,15 @@ def run_cell(claim: Claim) -> str:
     claim.attach("curves.json", {"epochs": epochs, "selected": result.epoch, **energies})
     lowest = result.history[selected(result.history, PROTOCOLS["standard"])]
     findings = {
-        "best_val_accuracy": result.best_val_accuracy,  # the paper's number
-        "test_accuracy": lowest.test_accuracy,  # at the epoch of lowest validation loss
+        "best_val_accuracy": result.best_val_accuracy,
+        "test_accuracy": lowest.test_accuracy,
         "val_loss": lowest.val_loss,
         "epochs": len(epochs),
         "seconds": time.perf_counter() - start,
         "threads": torch.get_num_threads(),
         **energies,
         **({"num_splits": cell.graph.num_splits} if cell.graph.num_splits > 1 else {}),
+        **({"diverged": diverged(result.history)} if result.diverged else {}),
     }
     claim.finish(result.val_accuracy, findings)
     remove_checkpoint(checkpoint)
@@ -90,17 +110,15 @@ def label(cell: Cell) -> str:
 
 def remove_checkpoint(checkpoint: Path) -> None:
     """Remove a checkpoint, and unfinished files that a killed worker wrote beside it."""
-    for file in checkpoint.parent.glob(f"*{checkpoint.name}*"):
-        file.unlink(missing_ok=True)
+    checkpoint.unlink(missing_ok=True)
+    remove_leftovers(checkpoint)
 
 
 def finished(store: Store) -> dict[str, dict[str, Any]]:
     """Return the findings of every finished cell, by the cell's key."""
     return {
         job_key(trial.user_attrs["cell"]): {
-            name: value
-            for name, value in trial.user_attrs.items()
-            if name not in ("cell", "attempt", "worker") and ":" not in name  # Optuna's artifacts
+            name: trial.user_attrs[name] for name in FINDINGS if name in trial.user_attrs
         }
         for trial in store.trials(TrialState.COMPLETE)
     }
@@ -111,6 +129,18 @@ def failures(cells: Iterable[Cell], store: Store) -> list[tuple[Cell, str]]:
     latest = store.latest()
     reasons = ((cell, failure(latest[cell.key])) for cell in cells if cell.key in latest)
     return [(cell, reason) for cell, reason in reasons if reason is not None]
+
+
+def diverged_cells(table: pd.DataFrame) -> list[str]:
+    """Return a line for every network whose training diverged, with what to try."""
+    if "diverged" not in table:
+        return []
+    rows = table[table["diverged"].notna()]
+    return [
+        f"{row['data']} {row['name']} depth {row['depth']} seed {row['seed']}: "
+        + advice_on_divergence(int(row["diverged"]), math.isfinite(row["val_loss"]))
+        for row in rows.to_dict("records")
+    ]
 
 
 def layer_energies(table: pd.DataFrame) -> pd.DataFrame:
@@ -132,8 +162,8 @@ def save(table: pd.DataFrame, folder: Path) -> None:
     flat = table.drop(columns=["energy", "final_energy"], errors="ignore")
     for column in flat.columns.intersection(JSON_COLUMNS):
         flat[column] = flat[column].map(json.dumps)
-    flat.to_csv(folder / "cells.csv", index=False)
-    layer_energies(table).to_csv(folder / "layer_energies.csv", index=False)
+    write_csv(flat, folder / "cells.csv")
+    write_csv(layer_energies(table), folder / "layer_energies.csv")
 
 
 def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
@@ -147,6 +177,8 @@ def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
     }
     heads = ["network" if column == "name" else column for column in by]
     caption = f"mean ± sample standard deviation over {runs}, in percent"
+    if "diverged" in table:
+        caption += "; †: training diverged"
     shown = Table(*heads, runs, *readings.values(), caption=caption)
     for column in shown.columns[2:]:
         column.justify = "right"
@@ -155,5 +187,8 @@ def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
         # In an unfinished sweep some combinations are missing.
         number = " × ".join(map(str, counts if prod(counts) == len(rows) else [len(rows)]))
         accuracies = (mean_and_deviation(rows[column].tolist()) for column in readings)
-        shown.add_row(*map(str, group), number, *accuracies)
+        mark = " †" if "diverged" in rows and rows["diverged"].notna().any() else ""
+        # As Text, in which square brackets are no markup: names come from recipes.
+        names = (Text(str(part)) for part in group)
+        shown.add_row(*names, number, *(f"{each}{mark}" for each in accuracies))
     return shown

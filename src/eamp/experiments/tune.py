@@ -7,7 +7,7 @@ selects, as a mean over the seeds. Test nodes play no part.
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -15,110 +15,24 @@ from typing import Any
 import optuna
 import pandas as pd
 import yaml
-from optuna import distributions
 from optuna.pruners import MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
+from rich.text import Text
 
 from eamp.experiments.cell import Cell
-from eamp.experiments.database import StoreError
-from eamp.experiments.schema import JSON_COLUMNS, KINDS, TEXT_COLUMNS, Job
+from eamp.experiments.csv_text import write_csv
+from eamp.experiments.schema import Job, job_key
+from eamp.experiments.search import Search, distribution, with_settings
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.sweep import CHECKPOINT_EVERY, REPORT_EVERY, remove_checkpoint
 from eamp.experiments.worker_pool import run_jobs
+from eamp.files import write_atomically
 from eamp.training import Epoch
+from eamp.training.protocols import advice_on_divergence, diverged
 
-DEFAULT_SPACE: dict[str, Any] = {
-    "entropy.weight": {"low": 0.1, "high": 30.0, "log": True},
-    "entropy.temperature": {"low": 0.01, "high": 100.0, "log": True},
-    "changes.learning_rate": {"low": 1e-4, "high": 0.03, "log": True},
-}
-PLAIN = tuple(n for n in KINDS if n not in (*TEXT_COLUMNS, *JSON_COLUMNS, "seed", "split"))
 SHOWN = 10  # trials in the table of the best, and trials from which importances are computed
-
-
-@dataclass(frozen=True)
-class Search:
-    """A search space around a cell.
-
-    Attributes:
-        cell: the settings that are not searched.
-        space: for each setting, by a name such as ``dropout`` or ``entropy.weight.of``, a list of
-            choices, or a range: ``{"low": 0.1, "high": 30, "log": true}``. A range with a whole
-            number as ``step`` is of whole numbers.
-        seeds: number of trainings whose mean is a trial's value; the first has the cell's seed.
-        prune: stop trials that are worse than the median of earlier trials at the same epoch.
-    """
-
-    cell: Cell
-    space: Mapping[str, Any]
-    seeds: int = 1
-    prune: bool = True
-
-    def __post_init__(self) -> None:
-        for name, choice in self.space.items():
-            distribution(name, choice)
-            head, *rest = name.split(".")
-            put(getattr(self.cell, head), rest, None)
-
-    def save_in(self, store: Store) -> None:
-        """Save the search for the workers, in a study that holds no other search and no sweep."""
-        saved = Search.saved_in(store)
-        if saved is None and not store.trials():
-            store.study.set_user_attr("search", {**asdict(self), "cell": self.cell.job})
-        elif saved != self:
-            other = f"the search {saved.space} of {saved.cell.key}" if saved else "a sweep"
-            raise StoreError(
-                f"study {store.study.study_name!r} holds {other}, not {self.space} of "
-                f"{self.cell.key}; give --study another name."
-            )
-
-    @classmethod
-    def saved_in(cls, store: Store) -> "Search | None":
-        """Return the search of a store, or ``None`` if it holds a sweep."""
-        saved = store.study.user_attrs.get("search")
-        return None if saved is None else cls(**{**saved, "cell": Cell.from_job(saved["cell"])})
-
-
-def distribution(name: str, choice: Any) -> distributions.BaseDistribution:
-    """Return Optuna's distribution for one setting of a search space."""
-    head, *rest = name.split(".")
-    if not (head in JSON_COLUMNS and rest and all(rest)) and not (head in PLAIN and not rest):
-        raise ValueError(
-            f"cannot search over {name!r}; settings are {', '.join(PLAIN)}, "
-            f"and keys as in {'.x, '.join(JSON_COLUMNS)}.x"
-        )
-    try:
-        if isinstance(choice, list):
-            return distributions.CategoricalDistribution(choice)
-        if isinstance(choice.get("step"), int):
-            return distributions.IntDistribution(**choice)
-        return distributions.FloatDistribution(**choice)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ValueError(
-            f"{name!r} of the search must be a list, or a range as in "
-            f'{{"low": 0.1, "high": 30, "log": true}}, but is {choice!r}: {error}'
-        ) from error
-
-
-def with_settings(cell: Cell, settings: Mapping[str, Any]) -> Cell:
-    """Return the cell with other settings, named as in a search space."""
-    changed: dict[str, Any] = {}
-    for name, value in settings.items():
-        head, *rest = name.split(".")
-        changed[head] = put(changed.get(head, getattr(cell, head)), rest, value)
-    return replace(cell, **changed)
-
-
-def put(into: Any, path: list[str], value: Any) -> Any:
-    """Return a copy of nested dictionaries with ``value`` at the end of ``path``."""
-    if not path:
-        return value
-    first, *rest = path
-    if not isinstance(into, dict | None):
-        raise ValueError(f"the search names a setting {first!r} inside {into!r}, which has none.")
-    return {**(into or {}), first: put((into or {}).get(first), rest, value)}
 
 
 def tune(search: Search, store: Store, trials: int = 50, workers: int = 2) -> list[FrozenTrial]:
@@ -126,10 +40,16 @@ def tune(search: Search, store: Store, trials: int = 50, workers: int = 2) -> li
 
     Called again, it continues.
     """
+    if trials < 1:
+        raise ValueError(f"trials must be at least 1, but is {trials}.")
     _ = search.cell.graph  # raises an error here if the data cannot be loaded
     search.save_in(store)
     jobs: list[Job] = [{**search.cell.job, "try": number} for number in range(trials)]
     run_jobs(store, jobs, workers)
+    for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED):
+        if "tried" in trial.user_attrs:  # a worker may have been killed before it removed them
+            for checkpoint in checkpoints_of(trial.user_attrs, search.seeds, store):
+                remove_checkpoint(checkpoint)
     return sorted(store.trials(TrialState.COMPLETE), key=lambda trial: -trial.values[0])
 
 
@@ -139,10 +59,21 @@ def median_pruner(epochs: int) -> MedianPruner:
     return MedianPruner(n_min_trials=5, n_warmup_steps=epochs // 5, interval_steps=REPORT_EVERY)
 
 
+def checkpoints_of(found: Mapping[str, Any], seeds: int, store: Store) -> list[Path]:
+    """Return the checkpoint files of a try, one per seed.
+
+    The number of the try belongs to their names: two tries may have the same settings.
+    """
+    tried, number = found["tried"], found["cell"]["try"]
+    jobs = [{**tried, "seed": tried["seed"] + more, "try": number} for more in range(seeds)]
+    return [store.checkpoint(job_key(job)) for job in jobs]
+
+
 def run_try(claim: Claim) -> str:
     """Choose settings, or take those of a lost worker, train every seed, and save the mean."""
     search = Search.saved_in(claim.store)
     assert search is not None, "a try belongs to a search"
+    search.cell.check_graph(claim.job)
     number, epochs, study = claim.job["try"], search.cell.rules.epochs, claim.store.study
     # Each try has its own seed: the first tries are random, and two workers must draw differently.
     study.sampler = TPESampler(
@@ -156,20 +87,37 @@ def run_try(claim: Claim) -> str:
     }
     tried = with_settings(search.cell, settings)
     cells = [replace(tried, seed=tried.seed + more) for more in range(search.seeds)]
-    checkpoints = [claim.store.checkpoint(cell.key) for cell in cells]
+    findings: dict[str, Any] = {"tried": tried.job}
+    checkpoints = checkpoints_of({**findings, "cell": claim.job}, search.seeds, claim.store)
     reached: list[float] = []
 
-    def on_epoch(epoch: int, row: Epoch) -> None:
-        if (epoch + 1) % REPORT_EVERY == 0:
+    def report(epoch: int, row: Epoch) -> bool:
+        if due := (epoch + 1) % REPORT_EVERY == 0:
             trial.report(mean([*reached, row.val_accuracy]), len(reached) * epochs + epoch + 1)
-            if trial.should_prune():
-                raise optuna.TrialPruned
+        return due
 
-    findings: dict[str, Any] = {"tried": tried.job}
+    def on_epoch(epoch: int, row: Epoch) -> None:
+        if report(epoch, row) and trial.should_prune():
+            raise optuna.TrialPruned
+
+    def on_resume(history: list[Epoch]) -> None:
+        # The pruner compares whole curves, and must not miss the epochs of a killed worker.
+        for epoch, row in enumerate(history):
+            report(epoch, row)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+
     try:
         for cell, checkpoint in zip(cells, checkpoints, strict=True):
-            result = cell.train(checkpoint, checkpoint_every=CHECKPOINT_EVERY, on_epoch=on_epoch)
+            result = cell.train(
+                checkpoint,
+                checkpoint_every=CHECKPOINT_EVERY,
+                on_epoch=on_epoch,
+                on_resume=on_resume,
+            )
             reached.append(result.val_accuracy)
+            if result.diverged:
+                findings["diverged"] = diverged(result.history)
         claim.finish(mean(reached), {**findings, "val_accuracies": reached})
     except optuna.TrialPruned:
         claim.finish(None, findings)
@@ -182,14 +130,17 @@ def run_try(claim: Claim) -> str:
 def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> Table:
     """Return the best trials with their settings, and the importance of each setting."""
     shares = ", ".join(f"{name} {share:.2f}" for name, share in importances.items())
-    caption = f"importance of each setting: {shares}" if shares else None
+    # As Text, in which square brackets are no markup: names and choices are the user's.
+    caption = Text(f"importance of each setting: {shares}") if shares else None
     shown = Table("trial", "validation accuracy", "settings", caption=caption)
     for trial in trials[:SHOWN]:
         settings = (
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in trial.params.items()
         )
-        shown.add_row(str(trial.number), f"{100 * trial.values[0]:.2f}", ", ".join(settings))
+        mark = " (diverged)" if "diverged" in trial.user_attrs else ""
+        accuracy = f"{100 * trial.values[0]:.2f}{mark}"
+        shown.add_row(str(trial.number), accuracy, Text(", ".join(settings)))
     return shown
 
 
@@ -212,12 +163,24 @@ def failures(store: Store) -> list[str]:
     ]
 
 
+def diverged_tries(store: Store) -> list[str]:
+    """Return a line for every trial in which training diverged, with what to try."""
+    return [
+        f"try {trial.user_attrs['cell']['try']} with {trial.params}: "
+        + advice_on_divergence(trial.user_attrs["diverged"], True)
+        for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED)
+        if "diverged" in trial.user_attrs
+    ]
+
+
 def trial_counts(store: Store) -> str:
     """Return how many trials there were, in words."""
     states = TrialState.COMPLETE, TrialState.PRUNED
     complete, pruned = (len(store.trials(state)) for state in states)
+    lost = sum("diverged" in trial.user_attrs for trial in store.trials(*states))
     value = "validation accuracy at the epoch that the protocol selects, no test node used"
-    return f"{complete} trials trained to the end, {pruned} pruned; {value}."
+    also = f", {lost} diverged" if lost else ""
+    return f"{complete} trials trained to the end, {pruned} pruned{also}; {value}."
 
 
 def best_cell(trials: list[FrozenTrial]) -> Cell:
@@ -247,7 +210,7 @@ def save_trials(store: Store, file: Path) -> None:
         }
         for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED)
     ]
-    pd.DataFrame(rows).to_csv(file, index=False)
+    write_csv(pd.DataFrame(rows), file)
 
 
 def save_recipe(cell: Cell, seeds: int, file: Path) -> None:
@@ -256,4 +219,4 @@ def save_recipe(cell: Cell, seeds: int, file: Path) -> None:
     del settings["seed"]
     seed = list(range(cell.seed, cell.seed + seeds))
     recipe = {"name": f"best {cell.name}", "seed": seed, "runs": [settings]}
-    file.write_text(yaml.safe_dump(recipe, sort_keys=False), encoding="utf-8")
+    write_atomically(file, yaml.safe_dump(recipe, sort_keys=False))

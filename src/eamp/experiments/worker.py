@@ -1,7 +1,5 @@
 """A worker: claims jobs from a store and runs them until nothing is left to do."""
 
-import os
-import signal
 import threading
 import time
 import traceback
@@ -9,8 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from sqlalchemy.exc import DBAPIError
 
 from eamp.experiments.database import HEARTBEAT
+from eamp.experiments.faults import EnvironmentFault, advice, is_of_environment
 from eamp.experiments.store import Claim, Store
 
 POLL_INTERVAL = 2.0  # seconds between two looks at a queue in which no job waits
@@ -22,7 +22,8 @@ def work(
     """Run waiting jobs until all jobs are settled, and return how many were run here.
 
     ``run`` runs a job, finishes its claim, and returns a message, which ``announce`` is called
-    with. The job of a lost worker may come back.
+    with. The job of a lost worker may come back. An EnvironmentFault ends the worker, since the
+    next job would likely meet it, too; what has been trained is in the store.
     """
     done = 0
     while True:
@@ -39,16 +40,26 @@ def work(
 
 
 def attempt(claim: Claim, run: Callable[[Claim], str]) -> str:
-    """Run a job, and write its error to the store, unless the store itself cannot be reached."""
+    """Run a job, and write an error of the job itself to the store.
+
+    Raises:
+        EnvironmentFault: if the environment has ended the job, which then waits in the queue again.
+        StorageInternalError: if the store itself cannot be reached.
+    """
     try:
         return run(claim)
     except UpdateFinishedTrialError:
         return f"{claim.job} was thought lost and given to another worker"
-    except StorageInternalError:
+    except (StorageInternalError, DBAPIError):
         raise
     except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
         with suppress(UpdateFinishedTrialError):
-            claim.fail(f"{type(error).__name__}: {error}")
+            if is_of_environment(error):
+                reason += f": {advice(error)}, and run the same command again."
+                claim.give_back(reason)
+                raise EnvironmentFault(reason) from error
+            claim.fail(reason)
         return f"{claim.job} failed\n{traceback.format_exc()}"
 
 
@@ -69,15 +80,3 @@ def heartbeats(claim: Claim) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
-
-
-def end_with_parent(parent: int) -> None:
-    """End this process when the process ``parent``, which started it, has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

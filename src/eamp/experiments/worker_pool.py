@@ -10,12 +10,14 @@ from tqdm import tqdm
 
 from eamp.experiments.schema import Job, job_key
 from eamp.experiments.store import Store, settled
+from eamp.files import check_writable
 
+FAULT_STATUS = 75  # of a worker whose job was ended by the environment; EX_TEMPFAIL of sysexits.h
 MAX_DEATHS = 5  # workers that may die one after the other without a job settled in between
 
 
 class SweepError(RuntimeError):
-    """Workers died one after the other, so that the jobs cannot be run."""
+    """Workers ended one after the other, so that the jobs cannot be run."""
 
 
 def run_jobs(
@@ -25,8 +27,13 @@ def run_jobs(
 
     Called again after an interruption, it continues. The ``workers`` share the cores of this
     machine, and those of other machines may join. With ``retry_failed``, jobs that have failed for
-    good are tried once more. A SweepError is raised if workers die one after the other.
+    good are tried once more.
+
+    Raises:
+        SweepError: if workers die, or the environment ends their jobs, one after the other.
     """
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, but is {workers}.")
     store.recover()  # jobs that were running when everything was killed come first
     store.enqueue(jobs, retry_failed)
     remaining = len(jobs) - count_settled(store, jobs)
@@ -40,6 +47,7 @@ def run_jobs(
         for worker in pool:
             worker.stop()
         store.recover()  # queues the jobs that they were running, after an interruption
+        store.remove_old_locks()
 
 
 def count_settled(store: Store, jobs: Collection[Job]) -> int:
@@ -66,13 +74,30 @@ def watch(pool: list["WorkerProcess"], store: Store, jobs: Collection[Job]) -> N
                     continue
                 deaths += 1
                 if deaths >= MAX_DEATHS:
-                    said = worker.log.read_text(encoding="utf-8", errors="replace").splitlines()
-                    raise SweepError(
-                        f"{deaths} workers died one after the other; "
-                        f"the log of the last, {worker.log}, ends with:\n" + "\n".join(said[-10:])
-                    )
+                    raise SweepError(explained(worker, store, deaths))
                 worker.start()
         bar.update(count_settled(store, jobs) - before)
+
+
+def explained(worker: "WorkerProcess", store: Store, deaths: int) -> str:
+    """Return why workers end one after the other, as far as can be found out."""
+    said = worker.log.read_text(encoding="utf-8", errors="replace").splitlines()
+    reason = ""
+    if worker.process.returncode == FAULT_STATUS:
+        reason = said[-1].removeprefix("eamp: ") if said else "a fault of this machine"
+    try:
+        check_writable(store.folder)
+    except OSError as error:  # a full disk keeps no log
+        reason = str(error)
+    if reason:
+        return (
+            f"{deaths} workers were stopped by this machine, not by their jobs: {reason} What has "
+            "been trained is safe, and the same command continues."
+        )
+    return (
+        f"{deaths} workers died one after the other; the log of the last, {worker.log}, ends "
+        "with:\n" + "\n".join(said[-10:])
+    )
 
 
 class WorkerProcess:
@@ -81,8 +106,8 @@ class WorkerProcess:
     def __init__(self, store: Store, number: int, threads: int) -> None:
         self.log = store.folder / "logs" / f"worker_{number}.log"
         self.log.parent.mkdir(exist_ok=True)
-        self.command = [sys.executable, "-m", "eamp", "work", "--output", str(store.folder)]
-        self.command += ["--study", store.study.study_name, "--with_parent", str(os.getpid())]
+        self.command = [sys.executable, "-m", "eamp", "work", f"--output={store.folder}"]
+        self.command += [f"--study={store.study.study_name}", f"--with_parent={os.getpid()}"]
         # The address may hold a password, and every user of a machine can read command lines.
         limits = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         self.environment = {**os.environ, **limits, "EAMP_STORAGE": store.url}

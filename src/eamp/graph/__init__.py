@@ -1,8 +1,17 @@
 """The one door: any adjacency becomes a validated, frozen graph, or raises a clear error."""
 
 from eamp.graph.csr import CSR
-from eamp.graph.edge_index_cache import as_graph, graph_for
+from eamp.graph.edge_index_cache import as_graph, check_features, graph_for
 from eamp.graph.errors import GraphError
 from eamp.graph.graph import Adjacency, Graph, Rows
 
-__all__ = ["CSR", "Adjacency", "Graph", "GraphError", "Rows", "as_graph", "graph_for"]
+__all__ = [
+    "CSR",
+    "Adjacency",
+    "Graph",
+    "GraphError",
+    "Rows",
+    "as_graph",
+    "check_features",
+    "graph_for",
+]

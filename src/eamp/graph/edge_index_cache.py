@@ -17,6 +17,7 @@ from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 from eamp.graph.csr import CSR, index_type_of
 from eamp.graph.errors import GraphError
 from eamp.graph.graph import Adjacency, Graph
+from eamp.graph.transforms import outside_transforms, transformed, unmapped
 
 
 class Cached(NamedTuple):
@@ -39,11 +40,19 @@ def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> 
     """
     if isinstance(adjacency, Graph):
         return adjacency
+    if transformed() and isinstance(adjacency, Tensor):
+        with outside_transforms():
+            return graph_of_tensor(unmapped(adjacency), num_nodes, symmetrize)
     if not isinstance(adjacency, Tensor):
         return Graph(adjacency, num_nodes, symmetrize=symmetrize)
     if torch.compiler.is_compiling():
         rowptr, col, reverse, degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
         return Graph._of(CSR(rowptr, col, reverse, None), degree, key=adjacency)
+    return graph_of_tensor(adjacency, num_nodes, symmetrize)
+
+
+def graph_of_tensor(adjacency: Tensor, num_nodes: int, symmetrize: bool) -> Graph:
+    """Return the cached graph of a tensor, or convert it and cache the graph."""
     entry = _cache.get(adjacency)
     if entry is None or not unchanged(adjacency, entry):
         contents = tuple(part.detach().clone() for part in dense_parts(adjacency))
@@ -62,13 +71,7 @@ def graph_for(
 
     Every function and layer of eamp comes in through this door.
     """
-    if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point():
-        got = f"{list(x.shape)} of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
-        one = isinstance(x, Tensor) and x.dim() == 1
-        hint = " Pass x.unsqueeze(1) for one feature per node." if one else ""
-        raise GraphError(
-            f"x must hold real features of shape [num_nodes, num_features]; got {got}.{hint}"
-        )
+    check_features(x)
     graph = as_graph(adjacency, x.size(0), symmetrize)
     if graph.num_nodes != x.size(0):
         raise GraphError(
@@ -87,6 +90,22 @@ def graph_for(
             f"{int(bad[0])}."
         )
     return graph
+
+
+def check_features(x: Tensor) -> None:
+    """Raise an error unless ``x`` is a matrix of real numbers."""
+    if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point():
+        got = f"{list(x.shape)} of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
+        hint = ""
+        if not isinstance(x, Tensor):
+            hint = " Pass torch.as_tensor(x, dtype=torch.float32)."
+        elif x.dim() == 1:
+            hint = " Pass x.unsqueeze(1) for one feature per node."
+        elif x.dim() == 2 and not x.is_complex():
+            hint = " Pass x.float()."
+        raise GraphError(
+            f"x must hold real features of shape [num_nodes, num_features]; got {got}.{hint}"
+        )
 
 
 def findable_by_key(graph: Graph) -> None:

@@ -28,6 +28,17 @@ def read(
 ) -> EdgeList:
     """Return the :class:`EdgeList` of anything that :class:`eamp.Graph` accepts."""
     size: int | None = None  # number of nodes as the format itself knows it
+    for name, given in (("edge_weight", edge_weight), ("batch", batch)):
+        if given is not None and not isinstance(given, Tensor):
+            raise GraphError(
+                f"{name} must be a tensor; got a {type(given).__name__}. Pass "
+                f"torch.as_tensor({name})."
+            )
+    if num_nodes is not None and not hasattr(num_nodes, "__index__"):
+        raise GraphError(
+            f"num_nodes must be a whole number; got {num_nodes!r}. Edge weights are passed by "
+            "name, edge_weight=...."
+        )
     if isinstance(adjacency, Graph):
         edges, weight, size = adjacency.edge_index, adjacency.edge_weight, adjacency.num_nodes
         batch = adjacency.batch if batch is None else batch
@@ -51,10 +62,12 @@ def read(
         return read_data(adjacency, num_nodes, edge_weight, batch)
     else:
         kind = type(adjacency)
+        listed = isinstance(adjacency, list | tuple)
+        hint = " Pass torch.as_tensor(edge_index)." if listed else ""
         raise GraphError(
             f"cannot read a graph from {kind.__module__}.{kind.__qualname__}. Expected a [2, m] "
             "edge_index, a torch or SciPy sparse matrix, a networkx graph, a torch_geometric Data "
-            "or an eamp.Graph."
+            f"or an eamp.Graph.{hint}"
         )
 
     if edge_weight is not None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from typing_extensions import Self
 
 from eamp.graph.csr import CSR, build_csr, check_batch, degrees, rows_of_entries
+from eamp.graph.transforms import outside_transforms
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -252,7 +253,8 @@ class Graph:
         if torch.compiler.is_compiling():
             return compute()
         if key not in self._remembered:
-            with torch.inference_mode(False):  # a later call may want to differentiate
+            # A later call may want to differentiate.
+            with outside_transforms(), torch.inference_mode(False):
                 self._remembered[key] = compute()
         value: Value = self._remembered[key]
         return value
@@ -263,13 +265,24 @@ class Graph:
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Set all attributes, the only time that they are set."""
+        compiling = torch.compiler.is_compiling()
         for name, value in attributes.items():
-            object.__setattr__(self, name, value)
-        if not torch.compiler.is_compiling():
+            object.__setattr__(self, name, value if compiling else trainable(value))
+        if not compiling:
             # Imported here because it imports this module.
             from eamp.graph.edge_index_cache import findable_by_key
 
             findable_by_key(self)
+
+
+def trainable(value: Any) -> Any:
+    """Return a tensor, or a CSR, that autograd may save, though it was made in inference mode."""
+    if isinstance(value, CSR):
+        return CSR(*map(trainable, value))
+    if isinstance(value, Tensor) and value.is_inference():
+        with torch.inference_mode(False):
+            return value.clone()
+    return value
 
 
 Adjacency: TypeAlias = "Tensor | Graph | Data | Any"

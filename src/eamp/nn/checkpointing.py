@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import reduce
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from eamp.ops.backends import backend, forced
 from eamp.ops.memory import Heap
 
 Item = TypeVar("Item")
@@ -53,11 +55,16 @@ def in_tree(
         heap.give_back()  # memory that other segments have freed
     if levels == 1 or not items:
         return reduce(layer, items, x)
+    # The second computation may be outside of a block that forces a backend, or in another thread.
+    name = forced()
+    again: dict[str, Any] = {}
+    if name is not None and not torch.compiler.is_compiling():
+        again["context_fn"] = lambda: (nullcontext(), backend(name))
     size = math.ceil(len(items) ** (1 - 1 / levels))
     last = (len(items) - 1) // size * size
     for start in range(0, last, size):
-        segment = items[start : start + size]
-        x = checkpoint(in_tree, layer, segment, x, levels - 1, heap, use_reentrant=False)
+        given = (layer, items[start : start + size], x, levels - 1, heap)
+        x = checkpoint(in_tree, *given, use_reentrant=False, **again)
     # No checkpoint for the last segment: the backward pass begins with it, and would compute at
     # once what had just been dropped.
     return in_tree(layer, items[last:], x, levels - 1, heap)

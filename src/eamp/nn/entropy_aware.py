@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -11,8 +11,9 @@ from torch.nn import Module, Parameter
 from typing_extensions import Unpack
 
 from eamp.functional import energy_on
-from eamp.graph import Adjacency, Graph, graph_for
-from eamp.nn.conv.from_pyg import with_weights
+from eamp.graph import Adjacency, Graph, as_graph, check_features, graph_for
+from eamp.nn.checks import check_module
+from eamp.nn.conv.from_pyg import check_edge_index, with_weights
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.step.layer_state import LayerState, Position
 from eamp.nn.step.metric import Metric, metric_of
@@ -73,6 +74,7 @@ class EntropyAware(Module):
         **options: Unpack[StepOptions],
     ) -> None:
         super().__init__()
+        check_module(conv, "EntropyAware")
         given = {"weight": weight, "temperature": temperature, **with_current_names(options)}
         self.step = step = EntropyStep.of(given)
         self.conv = conv
@@ -118,13 +120,14 @@ class EntropyAware(Module):
         A layer that is applied several times is told by ``position`` which application this is.
         """
         if not isinstance(x, Tensor):
-            raise TypeError(
-                f"EntropyAware needs one feature tensor [num_nodes, F], but got a "
-                f"{type(x).__name__} for {type(self.conv).__name__}: the energy compares a node "
-                "with its neighbours, so both must be the same set of nodes. Leave bipartite "
-                "layers unwrapped."
-            )
+            self._refuse(x)
+        # PyG's layers take node numbers [n] for features, but no table of them.
+        if x.dim() == (1 if x.is_floating_point() else 2) and is_of_pyg(self.conv):
+            check_features(x)
+        bare = isinstance(self.weight, int | float) and self.weight == 0
         adjacency, args, kwargs = self._split_adjacency(args, kwargs)
+        if not bare:  # before the layer, whose own errors say less about a wrong edge_index
+            adjacency = as_graph(adjacency, x.size(0), self.step.symmetrize)
         out = self.conv(x, *args, **kwargs)
         if not isinstance(out, Tensor):
             raise TypeError(
@@ -134,12 +137,12 @@ class EntropyAware(Module):
             )
         if self.step.residual:
             out = self._same_width(x, out, "residual=True") + out
-        if isinstance(self.weight, int | float) and self.weight == 0:
+        if bare:
             return out
         at = out
         if self.step.placement == "input":
             at = self._same_width(x, out, "placement='input'")
-        graph = graph_for(at, adjacency, symmetrize=self.step.symmetrize)
+        graph = graph_for(at, adjacency)
         at = at.detach() if self.step.detach else at
         return self._with_step(out, at, graph, position or self.position)
 
@@ -228,6 +231,8 @@ class EntropyAware(Module):
         """
         place = self._edge_index_position - 1
         adjacency = args[place] if place < len(args) else kwargs.get("edge_index")
+        if adjacency is not None and not isinstance(self.conv, MessagePassingLayer):
+            check_edge_index(self.conv, adjacency)
         if isinstance(adjacency, Graph) and not isinstance(self.conv, MessagePassingLayer):
             if place >= len(args) - 1:  # otherwise weights may be among the later arguments
                 kwargs = with_weights(self.conv, adjacency, kwargs)
@@ -236,6 +241,21 @@ class EntropyAware(Module):
             else:
                 kwargs = {**kwargs, "edge_index": adjacency.edge_index}
         return adjacency, args, kwargs
+
+    def _refuse(self, x: Any) -> NoReturn:
+        """Raise the error for features that are not one tensor."""
+        name = type(self.conv).__name__
+        if isinstance(x, tuple):
+            raise TypeError(
+                f"EntropyAware needs one feature tensor [num_nodes, F], but got a tuple for "
+                f"{name}: the energy compares a node with its neighbours, so both must be the same "
+                "set of nodes. Leave bipartite layers unwrapped."
+            )
+        hint = "data.x, data.edge_index" if hasattr(x, "edge_index") else "torch.as_tensor(x)"
+        raise TypeError(
+            f"EntropyAware needs one feature tensor [num_nodes, F], but got a {type(x).__name__} "
+            f"for {name}; pass {hint}."
+        )
 
     def _same_width(self, x: Tensor, out: Tensor, option: str) -> Tensor:
         """Return ``x``, after checking that the layer has kept its shape."""
@@ -250,6 +270,11 @@ class EntropyAware(Module):
     def extra_repr(self) -> str:
         """Return weight and temperature, and the options that are not the default."""
         return ", ".join(f"{name}={value!r}" for name, value in self.step.changed().items())
+
+
+def is_of_pyg(conv: Module) -> bool:
+    """Return whether ``conv`` is one of PyG's own layers, whose arguments are known."""
+    return type(conv).__module__.startswith("torch_geometric.nn.conv.")
 
 
 def edge_index_position(conv: Module) -> int:

@@ -8,6 +8,7 @@ from torch.nn import Module
 from torch_geometric.nn import MessagePassing
 from typing_extensions import Unpack
 
+from eamp.nn.checks import check_module
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
@@ -69,6 +70,7 @@ def wrap(
           (1): GCNConv(64, 7)
         )
     """
+    check_module(model, "wrap")
     if step is not None and options:
         raise ValueError(
             f"pass a step, or its options one by one, but not both: {sorted(options)}."
@@ -122,6 +124,7 @@ def unwrap(model: Module) -> Module:
         >>> eamp.unwrap(eamp.wrap(conv)) is conv
         True
     """
+    check_module(model, "unwrap")
     if isinstance(model, EntropyAware):
         return unwrap(model.conv)
     for child in list(model.children()):
@@ -152,7 +155,13 @@ def replace(parent: Module, old: Module, new: Module) -> None:
 
 def split(selection: Selection) -> tuple[set[str], tuple[type[Module], ...]]:
     """Return the names and the types of a selection."""
-    items = [selection] if isinstance(selection, str | type) else list(selection or ())
+    one = isinstance(selection, str | type) or not isinstance(selection, Iterable | None)
+    items: list[Any] = [selection] if one else list(selection or ())  # type: ignore[arg-type]
+    if wrong := [item for item in items if not isinstance(item, str | type)]:
+        raise ValueError(
+            "modules are chosen by names, as in model.named_modules(), or by types, not by "
+            f"{wrong[0]!r}; pass for example ['convs.1'] or [GCNConv]."
+        )
     return {item for item in items if isinstance(item, str)}, tuple(
         item for item in items if isinstance(item, type)
     )

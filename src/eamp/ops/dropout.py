@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from eamp.graph import GraphError, Rows
+from eamp.graph.transforms import outside_transforms, unwrapped
 from eamp.ops.operator import Operator, like_first
 
 
@@ -99,4 +100,13 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return _dropout(grad, seed, ctx.p, start, offset), None, None, None, None
 
 
-_dropout = Operator("eamp::dropout_at", _drop, like_first).differentiated(_backward, _save)
+def _plain(x: Tensor, seed: Tensor, p: float, *places: Tensor | None) -> Tensor:
+    start, offset = (None if place is None else unwrapped(place) for place in places)
+    with outside_transforms():
+        kept = _drop(torch.ones(x.shape, dtype=x.dtype), unwrapped(seed), p, start, offset)
+    return x * kept
+
+
+_dropout = Operator("eamp::dropout_at", _drop, like_first, plain=_plain).differentiated(
+    _backward, _save
+)

@@ -14,6 +14,7 @@ padding, whose entries of P are 0 and whose weights are not read.
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
@@ -53,10 +54,10 @@ def _products(x: Tensor, y: Tensor, backend: Backend, csr: CSR) -> Tensor:
     m, dtype, rowptr = int(csr.rowptr[-1]), accumulate_dtype(x), csr.rowptr
     row = torch.arange(x.size(0), device=x.device).repeat_interleave(rowptr.diff().long())
     neighbour = csr.col[:m].long()
-    out = torch.zeros(csr.col.numel(), dtype=dtype, device=x.device)
+    out = torch.zeros(m, dtype=dtype, device=x.device)
     for left, right in zip(x.to(dtype).split(BLOCK, 1), y.to(dtype).split(BLOCK, 1), strict=True):
-        out[:m] += (left[row] * right[neighbour]).sum(1)
-    return out.to(x.dtype)
+        out = out + (left[row] * right[neighbour]).sum(1)
+    return F.pad(out, (0, csr.col.numel() - m)).to(x.dtype)
 
 
 def _attended_backward(ctx: Any, grad: Tensor) -> Gradients:

@@ -15,6 +15,7 @@ from torch._C import _len_torch_dispatch_stack
 from torch.nn import Parameter
 
 from eamp.graph import CSR
+from eamp.graph.transforms import transformed
 from eamp.ops.backends import load
 
 Save = Callable[[Any, tuple[Any, ...], Any], None]
@@ -44,6 +45,8 @@ class Operator:
             of ``compute`` when left out.
         constants: how many of the last arguments never have a derivative. Autograd gets them as
             one object, since every argument costs it half a microsecond.
+        plain: ``compute`` in torch's own operators, which transforms of ``torch.func`` and
+            forward-mode AD see through.
     """
 
     def __init__(
@@ -53,11 +56,12 @@ class Operator:
         like: Callable[..., Any],
         schema: str | None = None,
         constants: int = 0,
+        plain: Callable[..., Any] | None = None,
     ) -> None:
         self.registered = torch.library.custom_op(name, compute, mutates_args=(), schema=schema)
         self.constants = constants
         self.registered.register_fake(like)
-        self.compute = compute
+        self.compute, self.plain = compute, plain
         self.direct: type[torch.autograd.Function] | None = None
 
     def differentiated(self, backward: Backward, save: Save) -> "Operator":
@@ -81,8 +85,11 @@ class Operator:
 
     def __call__(self, *given: Any) -> Any:
         """Compute directly, or through torch's dispatcher while something traces."""
-        if traced() or not KNOWN.issuperset(map(type, given)):
+        # Every operator takes a tensor first. One on the device "meta" has no contents.
+        if traced() or given[0].is_meta or not KNOWN.issuperset(map(type, given)):
             return self.registered(*given)
+        if self.plain is not None and transformed():
+            return self.plain(*given)
         if self.direct is None or not torch.is_grad_enabled():
             return self.compute(*given)
         first = len(given) - self.constants
@@ -109,8 +116,11 @@ def graph_operator(
             *operands, rowptr, col, reverse, edge_weight, backend = given
             return function(*operands, load(backend), CSR(rowptr, col, reverse, edge_weight))
 
+        def plain(*given: Any) -> Any:
+            return compute(*given[:-1], "edges")
+
         schema = f"({inputs}, {CSR_SCHEMA}, str backend) -> {outputs}"
-        return Operator(name, compute, like, schema, constants + 5)
+        return Operator(name, compute, like, schema, constants + 5, plain)
 
     return decorate
 

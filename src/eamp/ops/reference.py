@@ -44,7 +44,7 @@ def dirichlet_energy(x: Tensor, csr: CSR) -> Tensor:
 def log_boltzmann(energy: Tensor, temperature: float | Tensor, normalize: bool = False) -> Tensor:
     """Ln p_i = −E_i/T, less ln Z = ln Σ_i exp(−E_i/T) if ``normalize``."""
     log_p = -energy / temperature
-    return log_p - torch.logsumexp(log_p, 0) if normalize else log_p
+    return log_p.log_softmax(0) if normalize else log_p
 
 
 def boltzmann(energy: Tensor, temperature: float | Tensor, normalize: bool = False) -> Tensor:

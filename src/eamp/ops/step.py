@@ -14,14 +14,15 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
+from eamp.graph.transforms import transformed
 from eamp.ops.backends import Backend, StepInput, choose, load
-from eamp.ops.boltzmann import entropy_drive
+from eamp.ops.boltzmann import entropy_drive, over_temperature
 from eamp.ops.normalisers import energy_normaliser, propagation_scale
 from eamp.ops.operator import graph_operator, like_first
 from eamp.ops.precision import accumulate_dtype, in_dtype, widen
 from eamp.ops.sums import Gradients, _inner, _weighted, weighted_by_squares
 
-Variant: TypeAlias = Literal["exact", "paper"]
+Variant: TypeAlias = Literal["exact", "paper", "permuted"]
 
 
 def entropy_step(
@@ -41,13 +42,14 @@ def entropy_step(
         graph: the graph.
         temperature: T, a number or a one-element tensor.
         factor: a number that the step is multiplied by.
-        variant: ``"exact"``, or ``"paper"`` for the published formula C ⊙ W(P̄, x).
+        variant: ``"exact"``; ``"paper"`` for the published formula C ⊙ W(P̄, x); or ``"permuted"``
+            for the exact one with another node's P̄ (:func:`permuted`).
         normalize: take the entropy of the normalised distribution.
         by_degree: normalise energies by C_i = 1/sqrt(k_i F), or else by 1/sqrt(F).
     """
     c = energy_normaliser(x, graph, by_degree)
-    exact = variant == "exact"
-    if exact and not normalize and is_fused(x, graph):
+    published = variant == "paper"
+    if variant == "exact" and not normalize and is_fused(x, graph):
         if not isinstance(temperature, Tensor):
             temperature = torch.tensor(temperature, dtype=torch.float64)
         where = (*graph.local_csr, choose(x.device))
@@ -58,10 +60,34 @@ def entropy_step(
     def q(squares: Tensor) -> Tensor:
         found.append(c * (squares / 2))
         drive = factor * entropy_drive(found[0], temperature, normalize, graph)
-        return c * drive if exact else drive
+        drive = permuted(drive, graph) if variant == "permuted" else drive
+        return drive if published else c * drive
 
     step = weighted_by_squares(x, graph, q)
-    return step if exact else c.to(x.dtype).unsqueeze(1) * step, found[0]
+    return c.to(x.dtype).unsqueeze(1) * step if published else step, found[0]
+
+
+def permuted(drive: Tensor, graph: Graph) -> Tensor:
+    """Return P̄ ``[n]`` with its values shuffled among nodes of equal degree in the same graph.
+
+    It is a control for experiments: every degree keeps the distribution of its P̄, and so do q and
+    the size of the step, but no node is pushed by its own energy. A graph has one permutation per
+    seed of torch, the same in all layers and epochs.
+    """
+    graph.require_all_rows("variant='permuted'")
+
+    def places() -> Tensor:
+        key = graph.degree.unsqueeze(1)
+        if graph.batch is not None:
+            key = torch.cat([key, graph.batch.unsqueeze(1).to(key.dtype)], 1)
+        kind = key.unique(dim=0, return_inverse=True)[1]
+        generator = torch.Generator().manual_seed(torch.initial_seed())
+        shuffled = torch.randperm(kind.numel(), generator=generator).to(kind.device)
+        # Both orders list the nodes kind by kind, the second in random order within a kind.
+        ordered, random = kind.argsort(stable=True), shuffled[kind[shuffled].argsort(stable=True)]
+        return torch.empty_like(ordered).index_copy_(0, ordered, random)
+
+    return drive[graph.remember(("permuted", torch.initial_seed()), places)]
 
 
 def add_fused_step(
@@ -96,7 +122,7 @@ def add_fused_step(
 
 def is_fused(x: Tensor, graph: Graph) -> bool:
     """Return whether the backend for ``x`` has a fused step that can run on ``graph``."""
-    return graph.in_one_piece and _has_fused_step(choose(x.device))
+    return graph.in_one_piece and not transformed() and _has_fused_step(choose(x.device))
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # torch's
@@ -150,10 +176,11 @@ def step_derivatives(
     ∂q_i/∂E_i = −(C_i p_i/T)(2 − E_i/T) and ∂q_i/∂T = C_i p_i (E_i/T²)(2 − E_i/T). ``where`` is the
     graph's CSR and the name of the backend.
     """
-    inverse = 1 / temperature.to(energy.dtype)
-    ratio = energy * inverse
+    temperature_here = temperature.to(energy.dtype)
+    ratio = over_temperature(energy, temperature_here)
     cp = factor * c * torch.exp(-ratio)
-    slope = _inner(x, grad_step, *where) * cp * (2 - ratio) * inverse
+    grad_q = torch.where(cp != 0, _inner(x, grad_step, *where), 0.0)  # it may be infinite
+    slope = grad_q * cp * (2 - ratio) / temperature_here
     # Through x in W, and through E = C/2 · D(x), whose derivative is W(C, x).
     through_energy = c * (grad_energy - slope)
     wrt_x = _weighted(cp * (1 - ratio), grad_step, through_energy, x, *where)

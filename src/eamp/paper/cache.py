@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from eamp.experiments.csv_text import write_csv
 from eamp.paper.frames import read_frame
 
 # 48 bits of a digest, so that a collision among thousands of files is out of question.
@@ -28,8 +29,5 @@ def cached(
     digest = hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
     file = folder / f"{slug}-{digest}.csv"
     if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_suffix(".part")
-        compute().to_csv(unfinished, index=False)
-        unfinished.replace(file)
+        write_csv(compute(), file)
     return read_frame(file)

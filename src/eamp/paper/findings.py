@@ -9,7 +9,13 @@ from eamp.paper.comparison import TOLERANCE, mean_text, summarised
 from eamp.paper.energy_statistics import deepest, energy_kept, figure_2_threshold, u_curves
 from eamp.paper.frames import Frames
 from eamp.paper.naming import PAPER_READING, TEST_READING, title, without_variants
-from eamp.paper.published import BASIC, ENTROPIC, ENTROPIC_SETTINGS, lowest_energies
+from eamp.paper.published import (
+    BASIC,
+    ENTROPIC,
+    ENTROPIC_SETTINGS,
+    PAIRNORM,
+    lowest_energies,
+)
 from eamp.report.number_format import format_accuracy, format_change, format_count, format_energy
 
 
@@ -28,6 +34,7 @@ def findings(frames: Frames) -> list[Finding]:
     return [
         *agreement(summary),
         *greatest_depth(summary),
+        *shallow_pairnorm(summary),
         *gap_between_readings(summary),
         *lowest_layers(frames.layer_energies),
         *untrained(frames.depth_energies),
@@ -86,6 +93,22 @@ def greatest_depth(summary: pd.DataFrame) -> Iterator[Finding]:
         gap = rows[0]["best_val_accuracy"] - rows[1]["best_val_accuracy"]
         words = f"{ENTROPIC} over {BASIC} at {depth} layers, {title(data)}"
         yield Finding(sentence, format_change(gap, digits=2), words)
+
+
+def shallow_pairnorm(summary: pd.DataFrame) -> Iterator[Finding]:
+    """Check the paper's statement that Entropic GCN outperforms PairNorm when shallow."""
+    for data, part in summary.groupby("data", sort=False):
+        depth = part["depth"].min()
+        at = part[part["depth"] == depth].set_index("name")
+        if ENTROPIC not in at.index or PAIRNORM not in at.index:
+            continue
+        rows = at.loc[[ENTROPIC, PAIRNORM]].to_dict("records")
+        holds = rows[0]["best_val_accuracy"] > rows[1]["best_val_accuracy"]
+        ours = [mean_text(row, "best_val_accuracy") for row in rows]
+        yield Finding(
+            f"That {ENTROPIC} outperforms {PAIRNORM} when shallow {'holds' if holds else 'fails'} "
+            f"on {title(data)} with {depth} layers ({PAPER_READING}: {ours[0]} against {ours[1]})."
+        )
 
 
 def gap_between_readings(summary: pd.DataFrame) -> Iterator[Finding]:

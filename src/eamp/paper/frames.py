@@ -1,7 +1,8 @@
 """The four data frames of a reproduction: their columns, their checks and their CSV files."""
 
+import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from eamp.experiments.cell import JSON_COLUMNS, TEXT_COLUMNS, Cell
+from eamp.experiments.csv_text import unescaped, write_csv
 
 # In these columns, "None" and "NA" are names like any other.
 WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
@@ -28,6 +30,19 @@ COLUMNS = {
     "depth_energies": ("network", "depth", "seed", "energy"),
     "thresholds": ("graph", "degree", "width", "predicted", "measured"),
 }
+
+
+NUMBERS = {name for names in COLUMNS.values() for name in names} - WORDS - {"normalize_features"}
+
+
+class DamagedFileError(ValueError):
+    """A file of a reproduction that is cut off or otherwise unreadable."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{path} is damaged: {reason}. Delete it and run the same `eamp reproduce` again; what "
+            "has been trained is kept."
+        )
 
 
 @dataclass(frozen=True)
@@ -52,15 +67,29 @@ def save_frames(folder: Path, **frames: pd.DataFrame | None) -> None:
     """Write every frame to a CSV file; the file of a missing frame has only its header."""
     for which, columns in COLUMNS.items():
         frame = frames[which]
+        if frame is not None and not isinstance(frame, pd.DataFrame):
+            raise TypeError(f"{which} must be a pandas DataFrame, but is a {type(frame).__name__}.")
         empty = frame is None or frame.columns.empty
         saved = pd.DataFrame(columns=list(columns)) if empty else flat(frame)
-        saved.to_csv(folder / f"{which}.csv", index=False, lineterminator="\n")
+        write_csv(saved, folder / f"{which}.csv")
 
 
-def load_frames(folder: Path) -> Frames:
-    """Read and check what :func:`save_frames` wrote."""
+def load_frames(folder: Path, rows: Mapping[str, int] | None = None) -> Frames:
+    """Read and check what :func:`save_frames` wrote.
+
+    Args:
+        folder: The folder of the CSV files.
+        rows: The number of rows that were written to each file, where it is known.
+
+    Raises:
+        DamagedFileError: If a file is cut off or otherwise unreadable, or has lost rows.
+    """
     files = {which: folder / f"{which}.csv" for which in COLUMNS}
     found = {which: read_frame(file) if file.exists() else None for which, file in files.items()}
+    for which, frame in found.items():
+        written, here = (rows or {}).get(which, 0), 0 if frame is None else len(frame)
+        if here < written:
+            raise DamagedFileError(files[which], f"it has {here} rows of the {written} written")
     return Frames(**{which: checked(frame, which) for which, frame in found.items()})
 
 
@@ -74,8 +103,17 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """Read a CSV file; every number is exactly the one that was written."""
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    """Read a CSV file; every number and text is exactly the one that was written."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    except ValueError as error:  # of pandas, or of a file that is not UTF-8
+        raise DamagedFileError(path, str(error).strip()) from error
+    short = frame.isna().any(axis=1)  # an empty cell is an empty text
+    if short.any() or not text.endswith("\n"):
+        line = int(short.argmax()) + 2 if short.any() else text.count("\n") + 1
+        raise DamagedFileError(path, f"line {line} is cut off")
+    frame = frame.map(unescaped).rename(columns=unescaped)
     numbers = [column for column in frame.columns if column not in WORDS]
     return frame.assign(**{column: parsed(frame[column]) for column in numbers})
 
@@ -100,11 +138,23 @@ def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
             f"{which} has no column {', '.join(absent)}; it needs {', '.join(columns)}. "
             "Pass the frame that `eamp.paper.reproduce.reproduce` returned, or add the column."
         )
+    for column in NUMBERS & set(columns):
+        if len(frame) and not pd.api.types.is_numeric_dtype(frame[column]):
+            wrong = next(value for value in frame[column] if not is_number(value))
+            raise ValueError(f"{column} of {which} must hold numbers, but holds {wrong!r}.")
     if which == "cells":
         check_cells(frame)
     if which == "depth_energies":  # use one name per model in all frames
         frame = frame.assign(network=frame["network"].replace({"GCN": "Basic GCN"}))
     return frame.reset_index(drop=True)
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value of a column is a number, or a text that Python reads as one."""
+    with suppress(ValueError, TypeError):
+        float(value)  # type: ignore[arg-type]  # the column may hold anything
+        return True
+    return False
 
 
 def check_cells(cells: pd.DataFrame) -> None:

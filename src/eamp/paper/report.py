@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from eamp.files import write_atomically
 from eamp.paper import accuracy_charts, energy_charts, entropy_charts, tables
 from eamp.paper.differences_from_paper import PROTOCOL_NOTES, differences
 from eamp.paper.findings import findings
-from eamp.paper.frames import Frames, load_frames, save_frames
+from eamp.paper.frames import DamagedFileError, Frames, load_frames, save_frames
 from eamp.report import figure, page, table
 from eamp.report.figure import Figure
 from eamp.report.provenance import provenance, run_facts
@@ -47,16 +48,22 @@ def write_report(
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    save_frames(
-        folder,
-        cells=cells,
-        layer_energies=layer_energies,
-        depth_energies=depth_energies,
-        thresholds=thresholds,
-    )
-    run = {"command": command, "notices": list(notices), "protocol_notes": list(protocol_notes)}
+    given = {
+        "cells": cells,
+        "layer_energies": layer_energies,
+        "depth_energies": depth_energies,
+        "thresholds": thresholds,
+    }
+    save_frames(folder, **given)
+    rows = {which: 0 if frame is None else len(frame) for which, frame in given.items()}
+    run: dict[str, Any] = {
+        "command": command,
+        "notices": list(notices),
+        "protocol_notes": list(protocol_notes),
+        "rows": rows,  # a file that has lost some is found out
+    }
     text = json.dumps(run | provenance(), indent=2, ensure_ascii=False)
-    (folder / "run.json").write_text(text + "\n", encoding="utf-8")
+    write_atomically(folder / "run.json", text + "\n")
     return from_folder(folder)
 
 
@@ -73,6 +80,7 @@ def from_folder(folder: Path | str) -> Path:
 
     Raises:
         FileNotFoundError: If the folder holds no report.
+        DamagedFileError: If a file of the report is cut off or has lost rows.
     """
     folder = Path(folder)
     if not (folder / "run.json").exists():
@@ -80,8 +88,8 @@ def from_folder(folder: Path | str) -> Path:
             f"{folder} holds no run.json, so no report was written there; "
             "give the folder of an earlier `eamp reproduce`."
         )
-    run: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    frames = load_frames(folder)
+    run = read_run(folder / "run.json")
+    frames = load_frames(folder, run.get("rows"))
     figures, printed = all_figures(frames), tables.all_tables(frames)
     replace_files(folder / "figures", FIGURES, figures, figure.save)
     replace_files(folder / "tables", tables.KEYS, printed, table.save)
@@ -99,8 +107,19 @@ def from_folder(folder: Path | str) -> Path:
         date=run.get("date", ""),
     )
     path = folder / "report.html"
-    path.write_text(text, encoding="utf-8")
+    write_atomically(path, text)
     return path
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """Return what :func:`write_report` noted about a run."""
+    try:
+        run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # of JSON, or of a file that is not UTF-8
+        raise DamagedFileError(path, str(error)) from error
+    if not isinstance(run, dict):
+        raise DamagedFileError(path, "it holds no JSON object")
+    return run
 
 
 def all_figures(frames: Frames) -> dict[str, Figure]:

@@ -15,6 +15,7 @@ from eamp.experiments.cell import Cell
 from eamp.experiments.recipe import load_recipe
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, sweep
+from eamp.files import check_writable
 from eamp.paper.cache import cached
 from eamp.paper.energy_by_depth import DEPTHS, GRID, NETWORKS, OUTPUTS, energy_by_depth
 from eamp.paper.frames import Frames
@@ -55,6 +56,11 @@ def reproduce(
             all of them, or the first two of a quick run.
         say: Called with messages on the progress.
     """
+    if seeds < 1:
+        raise ValueError(f"seeds must be a whole number of at least 1, but is {seeds!r}.")
+    if unknown := [part for part in only if part not in PARTS]:
+        raise ValueError(f"only must name some of {', '.join(PARTS)}, but names {unknown[0]!r}.")
+    check_writable(folder)
     parts = tuple(only) or (("figures", "table") if quick else PARTS)
     found: dict[str, pd.DataFrame] = {}
     notices: list[str] = []

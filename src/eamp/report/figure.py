@@ -9,6 +9,7 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
+from eamp.files import write_atomically
 from eamp.report.colours import INK, Look
 from eamp.report.theme import config, ink, params
 
@@ -105,8 +106,7 @@ def key(legend: Mapping[str, Look]) -> Chart:
 
 def save(figure: Figure, folder: Path) -> None:
     """Write the figure to ``folder/<key>.svg``, ``.png`` and ``.pdf``."""
-    folder.mkdir(parents=True, exist_ok=True)
     svg = vl_convert.vegalite_to_svg(disk_spec(figure))
-    (folder / f"{figure.key}.svg").write_text(svg, encoding="utf-8")
-    (folder / f"{figure.key}.png").write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
-    (folder / f"{figure.key}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
+    write_atomically(folder / f"{figure.key}.svg", svg)
+    write_atomically(folder / f"{figure.key}.png", vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+    write_atomically(folder / f"{figure.key}.pdf", vl_convert.svg_to_pdf(svg))

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from eamp.experiments.csv_text import to_csv
+from eamp.files import write_atomically
+
 MARK = "†"  # stands behind a number that a table's note explains; the page highlights it
 HEADING_WIDTH = 19
 
@@ -51,14 +54,13 @@ class Table:
 
 def save(table: Table, folder: Path) -> None:
     """Write the table to ``folder/<key>.md``, ``.tex`` and ``.csv``."""
-    folder.mkdir(parents=True, exist_ok=True)
     for ending, text in (("md", markdown(table)), ("tex", latex(table)), ("csv", csv(table))):
-        (folder / f"{table.key}.{ending}").write_text(text, encoding="utf-8")
+        write_atomically(folder / f"{table.key}.{ending}", text)
 
 
 def csv(table: Table) -> str:
     """Return the unrounded numbers as CSV."""
-    return str(table.raw.to_csv(index=False, lineterminator="\n"))
+    return to_csv(table.raw)
 
 
 def markdown(table: Table) -> str:

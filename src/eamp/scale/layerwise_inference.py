@@ -19,6 +19,8 @@ from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import is_sparse
 
+from eamp.nn.checks import check_module
+
 METHODS = ("propagate", "edge_updater")  # of PyG's layers, which read or make rows for all edges
 
 
@@ -51,6 +53,7 @@ def inference(model: Module, *args: Any, edges_per_block: int = 2**17, **kwargs:
         >>> torch.allclose(out, model.eval()(data.x, data.edge_index), atol=1e-5)
         True
     """
+    check_module(model, "inference")
     if edges_per_block < 1:
         raise ValueError(f"edges_per_block must be at least 1, but is {edges_per_block}.")
     with torch.no_grad(), in_blocks(model, edges_per_block):

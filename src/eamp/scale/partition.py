@@ -54,6 +54,8 @@ def check_parts(graph: Graph, part: Tensor, name: str = "part") -> None:
             "only one large graph can be cut into parts, but this is a batch of graphs: give every "
             "process, or every mini-batch, some of the graphs."
         )
+    if not isinstance(part, Tensor):
+        raise TypeError(f"{name} must be a number or a tensor [num_nodes], but is {part!r}.")
     if part.shape != (graph.num_nodes,) or part.is_floating_point():
         raise GraphError(
             f"{name} must hold one integer per node, shape [{graph.num_nodes}]; got "

@@ -1,11 +1,11 @@
 """``ProcessGroup``: training of one model on one graph by several processes."""
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -86,21 +86,31 @@ class ProcessGroup(SingleProcess):
             for gradient, total in zip(alike, totals, strict=True):
                 gradient.copy_(total.view_as(gradient))
 
-    @contextmanager
-    def reading(self, path: Path | None) -> Iterator[Path | None]:
-        """Give a copy of a file on the disk of process 0; ``None`` if there is no such file."""
-        contents: list[bytes | None] = [None]
-        if self.leads and path is not None and path.exists():
-            contents = [path.read_bytes()]
+    def agree(self, given: Mapping[str, Any]) -> None:
+        """Raise a ValueError on every process unless all were given the same values."""
+        everyone: list[Mapping[str, Any]] = [{}] * self.size
         with explained_failures():
-            dist.broadcast_object_list(contents, device=self.device)
-        if contents[0] is None:
-            yield None
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder, "checkpoint")
-            copy.write_bytes(contents[0])
-            yield copy
+            dist.all_gather_object(everyone, given)
+        for rank, other in enumerate(everyone):
+            names = sorted({*other, *everyone[0]})
+            differing = [name for name in names if other.get(name) != everyone[0].get(name)]
+            if differing:
+                said = "; ".join(
+                    f"{name} is {everyone[0].get(name)} in process 0 and {other.get(name)} in "
+                    f"process {rank}"
+                    for name in differing
+                )
+                raise ValueError(
+                    f"the processes of one job must be started with the same settings and data, "
+                    f"but {said}. Start the same command, with the same files, on all of them."
+                )
+
+    def read(self, path: Path | None) -> bytes | None:
+        """Return a file on the disk of process 0; ``None`` if there is no such file."""
+        content = [super().read(path) if self.leads else None]
+        with explained_failures():
+            dist.broadcast_object_list(content, device=self.device)
+        return content[0]
 
 
 @contextmanager

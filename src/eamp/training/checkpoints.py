@@ -1,23 +1,35 @@
 """Checkpoints: one safetensors file with all that a run needs to continue bit for bit."""
 
+import hashlib
 import json
 import os
-import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from operator import eq
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 from torch.nn import Module
 from torch.optim import Optimizer
 
+from eamp.files import check_writable, remove_leftovers, write_atomically
+from eamp.training.digests import digest
+
 
 class CheckpointError(ValueError):
     """A checkpoint that a run cannot continue from."""
+
+
+class DamagedCheckpointError(CheckpointError):
+    """A checkpoint that was not written to its end, or has changed since."""
+
+
+class TrainingWarning(UserWarning):
+    """Issued when training goes on in another way than expected, or its result means little."""
 
 
 def save_checkpoint(
@@ -41,20 +53,39 @@ def save_checkpoint(
     }
     tensors["random"] = torch.get_rng_state()
     copies = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
-    written = json.dumps(identity, sort_keys=True)
-    metadata = {"history": json.dumps(history), "fingerprint": written}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        save_file(copies, temporary, metadata)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    metadata = {"history": json.dumps(history), "fingerprint": json.dumps(identity, sort_keys=True)}
+    write_atomically(path, save(copies, {**metadata, "digest": content_digest(copies, metadata)}))
+
+
+def content_digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
+    """Return the digest of all that a checkpoint holds, by which damage is found."""
+    texts = [digest(tensors), metadata["history"], metadata["fingerprint"]]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def prepare_checkpoint(path: Path) -> None:
+    """Raise an error before training if the file could not be written; remove leftovers of it."""
+    if path.is_dir():
+        raise CheckpointError(
+            f"a checkpoint is a file, but {path} is a folder; use {path / 'run.safetensors'}."
+        )
+    check_writable(path.parent)
+    remove_leftovers(path)
+
+
+def set_aside(path: Path, error: DamagedCheckpointError) -> None:
+    """Rename a damaged checkpoint, so that the run can start anew, and say so."""
+    aside = path.with_name(f"{path.name}.damaged")
+    os.replace(path, aside)
+    warnings.warn(
+        f"{error} The run starts anew; the damaged file is now {aside}.",
+        TrainingWarning,
+        stacklevel=3,
+    )
 
 
 def load_checkpoint(
+    content: bytes,
     path: Path,
     model: Module,
     optimizer: Optimizer,
@@ -64,19 +95,23 @@ def load_checkpoint(
 ) -> list[list[float]]:
     """Load a run into ``model``, ``optimizer``, ``best`` and torch's generator.
 
-    ``same_run`` decides whether the ``about`` in the file and that of ``identity`` mean the same.
-    Returns the history of the run; raises a CheckpointError for a file that is no checkpoint, or
-    one of a run with another identity.
+    ``content`` is that of the file at ``path``. ``same_run`` decides whether the ``about`` in the
+    file and that of ``identity`` mean the same.
+
+    Returns:
+        The history of the run.
+
+    Raises:
+        DamagedCheckpointError: if the file is not whole; nothing has been loaded then.
+        CheckpointError: if it is no checkpoint, or one of a run with another identity.
     """
-    try:
-        with safe_open(path, "pt") as file:
-            names = file.keys()  # the file itself is not iterable
-            metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in names}
-        saved, history = json.loads(metadata["fingerprint"]), json.loads(metadata["history"])
-    except (SafetensorError, OSError, KeyError, TypeError) as error:
+    tensors, metadata = parsed(content, path)
+    saved, history = json.loads(metadata["fingerprint"]), json.loads(metadata["history"])
+    if saved.setdefault("graph", identity["graph"]) != identity["graph"]:  # new in the file
         raise CheckpointError(
-            f"{path} is no checkpoint of eamp ({error}); delete it to start anew."
-        ) from error
+            f"{path} was written by a run on other data: the graph has changed since. Delete the "
+            "file to train on the new data, or choose another file."
+        )
     if same_run(saved.get("about", ""), identity["about"]):
         saved["about"] = identity["about"]
     if saved != json.loads(json.dumps(identity)):
@@ -102,3 +137,23 @@ def load_checkpoint(
     optimizer.load_state_dict({"state": state, "param_groups": groups})
     torch.set_rng_state(tensors["random"])
     return list(history)
+
+
+def parsed(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the tensors and the texts in a checkpoint, or raise an error if it is damaged."""
+    try:
+        tensors = load(content)
+        # A safetensors file begins with the length of its header, which is JSON.
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    except (SafetensorError, ValueError) as error:
+        raise DamagedCheckpointError(f"{path} is damaged: {error}.") from error
+    metadata = header.get("__metadata__") or {}
+    if not {"fingerprint", "history"} <= metadata.keys():
+        raise CheckpointError(
+            f"{path} is no checkpoint of eamp: it has no record of a run; delete it or choose "
+            "another file."
+        )
+    written = metadata.get("digest")  # an earlier version wrote none
+    if written is not None and written != content_digest(tensors, metadata):
+        raise DamagedCheckpointError(f"{path} is damaged: its content has changed.")
+    return tensors, metadata

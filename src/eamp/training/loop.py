@@ -1,5 +1,7 @@
 """The training of a node classifier: one loop, readable from top to bottom."""
 
+import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -18,13 +20,32 @@ from tqdm import tqdm
 from eamp.diagnostics import probe
 from eamp.graph import Graph
 from eamp.graph.ordering import nearer
+from eamp.nn.checks import check_module
 from eamp.nn.conv.from_pyg import with_weights
 from eamp.nn.models.traits import traits
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.wrapping import message_passing_layers
-from eamp.training.checkpoints import load_checkpoint, save_checkpoint
+from eamp.training.checkpoints import (
+    DamagedCheckpointError,
+    TrainingWarning,
+    load_checkpoint,
+    prepare_checkpoint,
+    save_checkpoint,
+    set_aside,
+)
+from eamp.training.digests import data_digest, model_digest
+from eamp.training.inputs import check_data, check_run, first_output
 from eamp.training.process import SingleProcess
-from eamp.training.protocols import Epoch, Protocol, is_over, learning_rate, selected
+from eamp.training.protocols import (
+    Epoch,
+    Protocol,
+    advice_on_divergence,
+    diverged,
+    is_over,
+    learning_rate,
+    protocol_of,
+    selected,
+)
 from eamp.training.sparse_features import sparse_features
 
 
@@ -49,6 +70,11 @@ class Result:
     """The same after the last epoch."""
     history: list[Epoch]
 
+    @property
+    def diverged(self) -> bool:
+        """Whether the loss became infinite or NaN, so that training ended there."""
+        return diverged(self.history) is not None
+
 
 @contextmanager
 def denormals_flushed() -> Iterator[None]:
@@ -68,13 +94,14 @@ def denormals_flushed() -> Iterator[None]:
 def train(
     model: Module,
     data: Data,
-    protocol: Protocol,
+    protocol: Protocol | str,
     *,
     seed: int = 0,
-    checkpoint: Path | None = None,
+    checkpoint: str | Path | None = None,
     checkpoint_every: int = 50,
     progress: bool = False,
     on_epoch: Callable[[int, Epoch], None] | None = None,
+    on_resume: Callable[[list[Epoch]], None] | None = None,
     process: SingleProcess | None = None,
     about: str = "",
     same_run: Callable[[str, str], bool] = eq,
@@ -85,13 +112,14 @@ def train(
         model: called with ``(x, graph)``, or with ``(x, edge_index)`` if it has bare layers of PyG.
             The result of its ``auxiliary_loss()``, if it has one, is added to the loss.
         data: features, ``edge_index``, labels, the three masks and, optionally, ``edge_weight``.
-        protocol: one of :data:`PROTOCOLS`, or your own.
+        protocol: the name of one of :data:`PROTOCOLS`, or your own :class:`Protocol`.
         seed: seed of dropout and noise. Make the model under ``torch.manual_seed(seed)``, too.
         checkpoint: a file to save to, and to continue from if it exists. A continued run ends with
-            the same result, bit for bit.
+            the same result, bit for bit. A damaged file is set aside, with a warning.
         checkpoint_every: epochs between two checkpoints.
         progress: show a progress bar.
         on_epoch: called with the number and figures of every epoch; may raise an exception to stop.
+        on_resume: called with the epochs of a checkpoint that the run continues from.
         process: an :class:`eamp.scale.process_group.ProcessGroup` if the graph is spread over
             several processes, which must all call this function with the same arguments.
         about: a description of model and data. A checkpoint with another one is refused.
@@ -99,7 +127,9 @@ def train(
             mean the same.
 
     Raises:
-        CheckpointError: if the checkpoint cannot be read or belongs to another run.
+        ValueError: if ``data`` lacks something that training needs.
+        CheckpointError: if the checkpoint belongs to another run, or to other data.
+        OSError: if the checkpoint cannot be written, before training.
 
     Example:
         >>> import torch, eamp
@@ -110,12 +140,21 @@ def train(
         >>> len(train(model, data, PROTOCOLS["paper"].with_changes(epochs=5)).history)
         5
     """
-    process, data, told = process or SingleProcess(), nearer(data), traits(model)
+    check_module(model, "train")
+    protocol, process, told = protocol_of(protocol), process or SingleProcess(), traits(model)
+    check_data(data)
+    check_run(seed, checkpoint, checkpoint_every, on_epoch)
+    identity = {**asdict(protocol), "seed": seed, "about": about, "graph": data_digest(data)}
+    process.agree({**identity, "model": model_digest(model)})
+    checkpoint = None if checkpoint is None else Path(checkpoint)
+    if checkpoint is not None and process.leads:
+        prepare_checkpoint(checkpoint)
+    data = nearer(data)
     x = sparse_features(data.x) if told.takes_sparse_features else data.x
     whole = Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight)
     x, data, graph = process.share(model, x, data, whole)
     call = call_on(model, x, graph)
-    differs = torch.tensor(not same_in_training(model, call)).double()
+    differs = torch.tensor(not same_in_training(model, partial(first_output, call, data))).double()
     one_pass = process.sum(differs).item() == 0
     torch.manual_seed(seed)
     decay = protocol.weight_decay
@@ -123,11 +162,15 @@ def train(
     groups = parameter_groups(model, conv_decay, decay)
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
     best, history = copy_of_state(model), list[Epoch]()
-    identity = {**asdict(protocol), "seed": seed, "about": about}
-    with process.reading(checkpoint) as saved:
-        if saved is not None:
-            rows = load_checkpoint(saved, model, optimizer, best, identity, same_run)
+    if checkpoint is not None and (saved := process.read(checkpoint)) is not None:
+        try:
+            rows = load_checkpoint(saved, checkpoint, model, optimizer, best, identity, same_run)
             history = [Epoch(*row) for row in rows]
+        except DamagedCheckpointError as error:  # on all processes, which got the same bytes
+            if process.leads:
+                set_aside(checkpoint, error)
+    if history and on_resume is not None:
+        on_resume(history)
 
     hidden = None if progress and process.leads else True  # None shows the bar on a terminal only
     start, end = len(history), protocol.epochs
@@ -169,6 +212,9 @@ def train(
     model.load_state_dict(best)
     epoch = selected(history, protocol)
     chosen = history[epoch]
+    if (first := diverged(history)) is not None and process.leads:
+        meaningful = math.isfinite(chosen.val_loss)
+        warnings.warn(advice_on_divergence(first, meaningful), TrainingWarning, stacklevel=3)
     return Result(
         best_val_accuracy=max(row.val_accuracy for row in history),
         test_accuracy=chosen.test_accuracy,

@@ -1,8 +1,8 @@
 """``SingleProcess``: the parts of training that differ where several processes share a graph."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -41,7 +41,9 @@ class SingleProcess:
     def add_gradients(self, model: Module) -> None:
         """Replace the gradients of ``model`` by their sum over all processes."""
 
-    @contextmanager
-    def reading(self, path: Path | None) -> Iterator[Path | None]:
-        """Give a file of the leading process to read; ``None`` if there is no such file."""
-        yield path if path is not None and path.exists() else None
+    def agree(self, given: Mapping[str, Any]) -> None:
+        """Raise a ValueError on every process unless all were given the same values."""
+
+    def read(self, path: Path | None) -> bytes | None:
+        """Return a file of the leading process; ``None`` if there is no such file."""
+        return path.read_bytes() if path is not None and path.exists() else None

@@ -1,7 +1,7 @@
 """Training protocols: the settings of a training run, and which of its epochs counts."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 
@@ -38,13 +38,31 @@ class Protocol:
             if (value := getattr(self, name)) not in (choices := get_args(known[name])):
                 expected = ", ".join(map(repr, choices))
                 raise ValueError(f"{name} must be one of {expected}, but is {value!r}.")
-        epochs = self.epochs
-        if not isinstance(epochs, int) or epochs < 1:
-            raise ValueError(f"epochs must be a whole number of at least 1, but is {epochs!r}.")
+        check_range("epochs", self.epochs, int, 1)
+        check_range("learning_rate", self.learning_rate, float, 0)
+        check_range("weight_decay", self.weight_decay, float, 0)
+        check_range("label_smoothing", self.label_smoothing, float, 0, 1)
+        if self.conv_decay is not None:
+            check_range("conv_decay", self.conv_decay, float, 0)
+        if self.patience is not None:
+            check_range("patience", self.patience, int, 1)
 
     def with_changes(self, **changes: Any) -> "Protocol":
         """Return the protocol with some settings changed."""
+        names = [field.name for field in fields(self)]
+        if unknown := sorted(set(changes) - set(names)):
+            raise ValueError(f"a protocol has no {', '.join(unknown)}; it has {', '.join(names)}.")
         return replace(self, **changes)
+
+
+def check_range(name: str, value: Any, kind: type, least: float, most: float = math.inf) -> None:
+    """Raise an error unless ``value`` is a finite number of a kind and in a range."""
+    accepted = (int,) if kind is int else (int, float)
+    right = isinstance(value, accepted) and not isinstance(value, bool)
+    if not right or not least <= value <= most or not math.isfinite(value):
+        what = "whole number" if kind is int else "number"
+        bounds = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a {what} {bounds}, but is {value!r}.")
 
 
 PROTOCOLS = {
@@ -57,6 +75,19 @@ PROTOCOLS = {
         "val_loss", epochs=1500, learning_rate=0.01, weight_decay=5e-4, patience=100
     ),
 }
+
+
+def protocol_of(protocol: Protocol | str) -> Protocol:
+    """Return a protocol by its name, or the protocol itself."""
+    if isinstance(protocol, Protocol):
+        return protocol
+    if not isinstance(protocol, str):
+        raise ValueError(
+            f"protocol must be a Protocol or one of {', '.join(PROTOCOLS)}, but is {protocol!r}."
+        )
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"no protocol named {protocol!r}; there are {', '.join(PROTOCOLS)}.")
+    return PROTOCOLS[protocol]
 
 
 class Epoch(NamedTuple):
@@ -88,6 +119,29 @@ def is_over(history: list[Epoch], protocol: Protocol) -> bool:
         return False
     lowest = selected(history, protocol.with_changes(select="val_loss"))
     return len(history) - 1 - lowest >= protocol.patience
+
+
+def diverged(history: list[Epoch]) -> int | None:
+    """Return the first epoch whose training loss is not finite, or ``None`` if there is none.
+
+    The validation loss counts in the last epoch only: it shows the weights that were reached.
+    """
+    last = len(history) - 1
+    for epoch, row in enumerate(history):
+        loss = row.train_loss + row.val_loss if epoch == last else row.train_loss
+        if not math.isfinite(loss):
+            return epoch
+    return None
+
+
+def advice_on_divergence(epoch: int, meaningful: bool) -> str:
+    """Return what happened in a run that diverged in an epoch, and what to try."""
+    said = "are those of an earlier epoch" if meaningful else "mean nothing"
+    return (
+        f"training diverged: the loss is not finite in epoch {epoch}, counted from 0. The "
+        f"accuracies {said}. Try a lower learning rate, fewer layers or a smaller weight of the "
+        "entropy step, and look for NaN in the features."
+    )
 
 
 def learning_rate(protocol: Protocol, epoch: int) -> float:

@@ -12,10 +12,11 @@ from problems import random_graph
 GRAPH = random_graph(20, 40)
 
 
+@pytest.mark.parametrize("skip", [0.0, 0.6])
 @pytest.mark.parametrize("weights", ["glorot", "orthogonal", "identity", "mapping", "none"])
-def test_is_the_equation(weights: Any) -> None:
+def test_is_the_equation(weights: Any, skip: float) -> None:
     x, x_0 = torch.randn(2, 20, 6, dtype=torch.float64)
-    conv = DeepConv(6, 2, 5, weights, initial_residual=0.3, theta=0.7).double()
+    conv = DeepConv(6, 2, 5, weights, initial_residual=0.3, theta=0.7, skip=skip).double()
     identity, v = torch.eye(6, dtype=torch.float64), conv.weight
     beta = math.log(0.7 / 2 + 1)
     if v is None:
@@ -26,8 +27,8 @@ def test_is_the_equation(weights: Any) -> None:
             "identity": identity + v / 5,
             "mapping": (1 - beta) * identity + beta * v,
         }.get(weights, v)
-    expected = (0.7 * gcn_propagate(x, GRAPH) + 0.3 * x_0) @ matrix
-    torch.testing.assert_close(conv(x, x_0, GRAPH), expected)
+    walked = (1 - skip) * gcn_propagate(x, GRAPH) + skip * x
+    torch.testing.assert_close(conv(x, x_0, GRAPH), (0.7 * walked + 0.3 * x_0) @ matrix)
 
 
 def test_weights_start_as_they_are_called() -> None:
@@ -53,6 +54,8 @@ def test_impossible_options_are_refused() -> None:
         DeepConv(8, 1, 1, weights="unit")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="between 0 and 1"):
         DeepConv(8, 1, 1, initial_residual=1.5)
+    with pytest.raises(ValueError, match="skip must lie between 0 and 1"):
+        DeepConv(8, 1, 1, skip=-0.5)
 
 
 @pytest.mark.parametrize("layer", [1, 2, 64])

@@ -60,6 +60,7 @@ def test_relu_on_the_logits_only_on_demand() -> None:
     assert torch.equal(plain(x, graph).relu(), rectified(x, graph))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"conv": "gat"}, {"p": 1.5}, {"conv": "gat", "p": 3.0, "entropy": {"weight": 0.1}}]
 )

@@ -4,6 +4,7 @@ from torch import Tensor
 from torch_geometric.nn import APPNP
 
 import eamp
+from eamp.nn import MODELS
 from eamp.nn.models.linear_propagation import LinearPropagation
 from problems import random_graph
 
@@ -25,10 +26,11 @@ def test_alpha_0_is_a_power_of_the_adjacency(layers: int) -> None:
     torch.testing.assert_close(model(x, graph), expected)
 
 
-def test_is_appnp() -> None:
+@pytest.mark.parametrize("name", ["linear", "appnp"])
+def test_is_appnp(name: str) -> None:
     torch.manual_seed(0)
     graph, x = random_graph(15, 30), torch.randn(15, 5, dtype=torch.float64)
-    model = LinearPropagation(5, 8, 3, num_layers=10, alpha=0.2).double()
+    model = MODELS[name](5, 8, 3, num_layers=10, alpha=0.2).double()
     torch.testing.assert_close(
         model(x, graph), APPNP(K=10, alpha=0.2)(model.mlp(x), graph.edge_index)
     )

@@ -193,6 +193,17 @@ def test_feedback_detached_or_not() -> None:
 # --- Gain -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("energy", ["paper", "propagation"])
+@pytest.mark.parametrize("temperature", [0.1, 100.0])
+def test_a_negative_gain_descends_the_entropy(energy: Any, temperature: float) -> None:
+    x = torch.randn(10, 4, dtype=torch.float64)
+    options = {"temperature": temperature, "energy": energy}
+    up = layer_of({"schedule": "gain", "of": 0.3}, **options)(x, GRAPH) - x
+    down = layer_of({"schedule": "gain", "of": -0.3}, **options)(x, GRAPH) - x
+    assert up.norm() > 0
+    torch.testing.assert_close(down, -up)
+
+
 def hidden_energy(graph: eamp.Graph, width: int, weight: Any) -> float:
     torch.manual_seed(0)
     model, reached = GCN(1, width, 2, 60, entropy={"weight": weight, "temperature": 1.0}), []

@@ -25,6 +25,7 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_triton
 def test_all_that_is_asked_of_the_kernels_holds_in_the_interpreter() -> None:
     tests = Path(__file__).with_name("interpreted_triton.py")

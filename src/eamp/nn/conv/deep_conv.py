@@ -20,7 +20,7 @@ class DeepConv(MessagePassingLayer):
 
     .. math::
         \mathbf{X}' = \mathbf{H} W, \qquad
-        \mathbf{H} = (1 - \alpha) \hat{A} \mathbf{X} + \alpha \mathbf{X}^{(0)}
+        \mathbf{H} = (1 - \alpha) ((1 - s) \hat{A} + s I) \mathbf{X} + \alpha \mathbf{X}^{(0)}
 
     With :math:`V` the learned parameter of the :math:`\ell`-th of :math:`L` layers, :math:`W` is
 
@@ -39,6 +39,8 @@ class DeepConv(MessagePassingLayer):
         theta: :math:`\theta` of ``weights="mapping"``.
         dropout: Probability of dropping a feature before the propagation. An entropy step around
             the layer sees the features without dropout, which would add to their energy.
+        skip: :math:`s`, between 0 and 1: the probability with which a lazy walk stays at its node.
+            An entropy step of gain :math:`s` far above every energy does the same.
 
     Example:
         >>> import torch
@@ -59,18 +61,18 @@ class DeepConv(MessagePassingLayer):
         initial_residual: float = 0.1,
         theta: float = 0.5,
         dropout: float = 0.0,
+        skip: float = 0.0,
     ) -> None:
         super().__init__()
         if weights not in get_args(Weights):
             raise ValueError(
                 f"weights must be one of {', '.join(get_args(Weights))}, but is {weights!r}."
             )
-        if not 0 <= initial_residual <= 1:
-            raise ValueError(
-                f"initial_residual must lie between 0 and 1, but is {initial_residual}."
-            )
+        for name, share in (("initial_residual", initial_residual), ("skip", skip)):
+            if not 0 <= share <= 1:
+                raise ValueError(f"{name} must lie between 0 and 1, but is {share}.")
         self.channels, self.layers, self.weights = channels, layers, weights
-        self.initial_residual, self.dropout = initial_residual, dropout
+        self.initial_residual, self.dropout, self.skip = initial_residual, dropout, skip
         self.beta = math.log(theta / layer + 1)
         parameter = None if weights == "none" else Parameter(torch.empty(channels, channels))
         self.register_parameter(self.parameter_name, parameter)
@@ -92,8 +94,11 @@ class DeepConv(MessagePassingLayer):
         """Propagate, mix in the initial features, transform."""
         graph = as_graph(edge_index, x.size(0))
         x = dropout(x, self.dropout, self.training, graph.rows)
-        mixed_in = x_0 if self.initial_residual else None
-        h = gcn_propagate(x, graph, mixed_in, self.initial_residual)
+        mixed_in, share = x_0 if self.initial_residual else None, self.initial_residual
+        if self.skip:  # share · mixed_in = (1 − α) s X + α X⁽⁰⁾
+            share = 1 - (1 - self.initial_residual) * (1 - self.skip)
+            mixed_in = torch.lerp(x, x_0, self.initial_residual / share)
+        h = gcn_propagate(x, graph, mixed_in, share)
         return h if self.weights == "none" else h @ self.matrix()
 
     def matrix(self) -> Tensor:

@@ -82,6 +82,9 @@ class GCNConv(MessagePassingLayer):
 
     def __init__(self, in_channels: int, out_channels: int, bias: bool = True) -> None:
         super().__init__()
+        for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, but is {value!r}.")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.lin = glorot_linear(in_channels, out_channels, bias=False)
         self.bias = Parameter(torch.zeros(out_channels)) if bias else None

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from eamp.functional import check_temperature, check_variant, entropy_gradient
 from eamp.graph import Adjacency
+from eamp.graph.transforms import transformed
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.conv.vector_fields import VectorField
 from eamp.nn.entropic import Entropy
@@ -119,8 +120,8 @@ class ODEBlock(MessagePassingLayer):
                 f"method must be one of {', '.join(FIXED_STEP)} (fixed step) or "
                 f"{', '.join(ADAPTIVE)} (adaptive step), but is {method!r}."
             )
-        if steps < 1:
-            raise ValueError(f"a fixed-step method needs at least one step, but steps = {steps}.")
+        if not isinstance(steps, int) or steps < 1:
+            raise ValueError(f"a fixed-step method needs at least one step, but steps = {steps!r}.")
         self.method, self.steps, self.rtol, self.atol = method, steps, rtol, atol
         self.adjoint, self.force = adjoint, force
 
@@ -133,7 +134,8 @@ class ODEBlock(MessagePassingLayer):
             dx: Tensor = field(x, edge_index, *frozen)
             return dx if self.force is None else dx + self.force(x, edge_index)
 
-        if torch.compiler.is_compiling() and self.method == "euler":
+        # torchdiffeq writes into tensors, which neither torch.compile nor torch.func.vmap allows.
+        if self.method == "euler" and (torch.compiler.is_compiling() or transformed()):
             for _ in range(self.steps):
                 x = x + slope(x, *frozen) / self.steps
             return x

@@ -10,6 +10,7 @@ from torch_geometric.utils import softmax
 
 from eamp import ops
 from eamp.graph import Adjacency, Graph, graph_for
+from eamp.nn.checks import check_count
 from eamp.nn.conv.gcn_conv import gcn_propagate, glorot_linear
 from eamp.ops.edge_products import attended_sums, edge_products
 
@@ -89,6 +90,8 @@ class AttentionDiffusion(VectorField):
         self, channels: int, heads: int = 4, head_channels: int = 16, every_evaluation: bool = False
     ) -> None:
         super().__init__()
+        check_count("heads", heads)
+        check_count("head_channels", head_channels)
         self.heads, self.head_channels = heads, head_channels
         self.every_evaluation = every_evaluation
         self.query = glorot_linear(channels, heads * head_channels)

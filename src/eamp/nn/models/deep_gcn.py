@@ -5,7 +5,8 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.nn import Linear
 
-from eamp.graph import Adjacency, Graph, as_graph
+from eamp.graph import Adjacency, Graph
+from eamp.nn.checks import check_share
 from eamp.nn.conv.deep_conv import DeepConv, Weights
 from eamp.nn.entropic import Entropy, applied
 from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
@@ -28,6 +29,7 @@ class DeepGCN(NodeClassifier):
         layer_dropout: Probability of dropping a feature before every layer. Default: ``dropout``.
         weights: How a layer transforms its features; see :class:`eamp.nn.DeepConv`.
         initial_residual: :math:`\alpha`, the share of the encoder's output in every layer.
+        skip: The share of a layer's own input in its propagation; see :class:`eamp.nn.DeepConv`.
         theta: :math:`\theta` of ``weights="mapping"``.
         residual: Add the input of each layer to its output.
         shared: Apply one layer *L* times.
@@ -54,6 +56,7 @@ class DeepGCN(NodeClassifier):
         weights: Weights = "none",
         initial_residual: float = 0.1,
         theta: float = 0.5,
+        skip: float = 0.0,
         residual: bool = False,
         shared: bool = False,
         linear: bool = False,
@@ -61,12 +64,14 @@ class DeepGCN(NodeClassifier):
         placement: Placement = "input",
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
         self.residual, self.linear = residual, linear
         layer_dropout = dropout if layer_dropout is None else layer_dropout
+        check_share("layer_dropout", layer_dropout)
 
         def deep_conv(layer: int) -> DeepConv:
-            options = (weights, initial_residual, theta, layer_dropout)
+            options = (weights, initial_residual, theta, layer_dropout, skip)
             return DeepConv(hidden_channels, layer, num_layers, *options)
 
         self.encoder = Linear(in_channels, hidden_channels)
@@ -76,7 +81,7 @@ class DeepGCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
         x_0 = self.encoder(self.drop(x, graph)).relu()
         numbers = range(self.num_layers)
         x = self.run(lambda x, number: self.layer(x, number, x_0, graph), numbers, x_0)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module, ModuleList
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.egnn_conv import EGNNConv, SReLU
 from eamp.nn.conv.gcn_conv import glorot_linear
 from eamp.nn.entropic import Entropy
@@ -68,7 +68,8 @@ class EGNN(NodeClassifier):
         penalty_weight: float = 20.0,
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
         beta = c_min / 2 if initial_residual is None else initial_residual
         if not (0 < c_min < 1 and 0 <= beta <= c_min <= c_max):
             raise ValueError(
@@ -86,7 +87,7 @@ class EGNN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
         initial = self.encoder(self.drop(x, graph)).relu()
 
         def layer(x: Tensor, parts: tuple[Module, Module]) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import Linear, Module
 from torch_geometric.nn import GATConv
 
-from eamp.graph import Adjacency, as_graph, graph_for
+from eamp.graph import Adjacency, graph_for
 from eamp.nn.conv.from_pyg import FromPyG
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.neighbour_powers import mean_powers
@@ -61,7 +61,8 @@ class G2(NodeClassifier):
         relu_logits: bool = False,
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
         if conv not in ("gcn", "gat"):
             raise ValueError(f"conv must be 'gcn' or 'gat', but is {conv!r}.")
         if not p >= 1:
@@ -84,7 +85,7 @@ class G2(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
         x = self.encoder(self.drop(x, graph)).relu()
 
         def layer(x: Tensor, number: int) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import Linear, Module, ModuleList
 from torch_geometric.nn.resolver import normalization_resolver
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropic import Entropy
@@ -58,7 +58,8 @@ class GCN(NodeClassifier):
         initial_gain: float = 1.0,
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
         if form not in ("authors", "paper"):
             raise ValueError(f"form must be 'authors' or 'paper', but is {form!r}.")
         paper = form == "paper"
@@ -89,7 +90,7 @@ class GCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
         if self.encoder is not None:
             x = self.encoder(self.drop(x, graph))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import glorot_linear
 from eamp.nn.conv.ode import EntropyForce, ODEBlock
 from eamp.nn.conv.vector_fields import VectorField
@@ -50,7 +50,8 @@ class GraphODE(NodeClassifier):
         checkpoint: bool = False,
         **solver: Any,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
         self.encoder = glorot_linear(in_channels, hidden_channels)
         self.decoder = glorot_linear(hidden_channels, out_channels)
         self.flow = ODEBlock(steps=steps_per_layer, force=EntropyForce.of(entropy), **solver)
@@ -62,7 +63,7 @@ class GraphODE(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
         x = self.encoder(self.drop(x, graph))
         frozen = self.field.at_start(x, graph)
         layers = range(self.num_layers)

@@ -3,7 +3,8 @@
 from torch import Tensor
 from torch_geometric.nn import MLP
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
+from eamp.nn.checks import check_count, check_share
 from eamp.nn.conv.deep_conv import DeepConv
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
@@ -46,7 +47,10 @@ class LinearPropagation(NodeClassifier):
         mlp_layers: int = 2,
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
+        check_count("mlp_layers", mlp_layers)
+        check_share("alpha", alpha)
         widths = [in_channels] + [hidden_channels] * (mlp_layers - 1) + [out_channels]
         self.mlp = MLP(widths, dropout=dropout, norm=None)
         numbers = range(1, num_layers + 1)
@@ -57,6 +61,6 @@ class LinearPropagation(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
         x_0 = self.mlp(self.drop(x, graph))
         return self.run(lambda x, step: step(x, x_0, graph), self.steps, x_0)

@@ -6,8 +6,9 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.nn.inits import reset
 
-from eamp.graph import Graph
+from eamp.graph import Adjacency, Graph, graph_for
 from eamp.nn.checkpointing import Item, Layer, in_segments
+from eamp.nn.checks import check_sizes
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.step.options import Placement
 from eamp.ops import dropout
@@ -47,15 +48,29 @@ class NodeClassifier(Module):
     """
 
     takes_sparse_features = True
+    in_channels: int | None = None
 
-    def __init__(self, num_layers: int, dropout: float, checkpoint: bool) -> None:
+    def __init__(self, num_layers: int, dropout: float, checkpoint: bool, *channels: int) -> None:
         super().__init__()
+        if channels:  # in, hidden and out
+            check_sizes(channels, num_layers, dropout, checkpoint)
+            self.in_channels = channels[0]
         self.num_layers, self.dropout, self.checkpoint = num_layers, dropout, checkpoint
 
     def reset_parameters(self) -> None:
         """Reset every layer, in the order of registration."""
         for child in self.children():
             reset(child)
+
+    def graph_of(self, x: Tensor, edge_index: Adjacency) -> Graph:
+        """Return the graph, after checking that the features fit it and the first layer."""
+        graph = graph_for(x, edge_index)
+        if self.in_channels is not None and x.size(1) != self.in_channels:
+            raise ValueError(
+                f"x has {x.size(1)} features per node, but this {type(self).__name__} was made "
+                f"with in_channels={self.in_channels}; they must be the same."
+            )
+        return graph
 
     def drop(self, x: Tensor, graph: Graph) -> Tensor:
         """Apply the dropout of the model to the features of a graph's nodes."""

@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn.inits import reset
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, check_features
+from eamp.nn.checks import check_count, check_module
 
 
 class NoisyNodes(Module):
@@ -51,6 +52,8 @@ class NoisyNodes(Module):
         self, model: Module, out_channels: int, *, noise: float = 0.1, weight: float = 0.1
     ) -> None:
         super().__init__()
+        check_module(model, "NoisyNodes")
+        check_count("out_channels", out_channels)
         self.model = model
         self.out_channels, self.noise, self.weight = out_channels, noise, weight
         self._auxiliary_loss: Tensor | None = None
@@ -62,6 +65,7 @@ class NoisyNodes(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node; in training mode, from noisy features."""
+        check_features(x)
         noise = torch.randn_like(x) if self.training else None
         noisy = x
         if noise is not None:

@@ -5,7 +5,8 @@ from itertools import pairwise
 from torch import Tensor
 from torch.nn import Module
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
+from eamp.nn.checks import check_count
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.pair_norm import PairNorm
 from eamp.nn.entropic import Entropy
@@ -44,7 +45,9 @@ class PairNormGCN(NodeClassifier):
         count_output: bool = False,
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
+        check_count("num_layers", num_layers, lowest=int(count_output))
         widths = [in_channels] + [hidden_channels] * (num_layers - count_output)
         self.convs = entropic_layers((GCNConv(*pair) for pair in pairwise(widths)), entropy)
         self.norm = PairNorm(scale, scale_individually)
@@ -52,7 +55,7 @@ class PairNormGCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
 
         def layer(x: Tensor, conv: Module) -> Tensor:
             return self.norm(conv(self.drop(x, graph), graph), graph).relu()

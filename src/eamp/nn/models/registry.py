@@ -7,10 +7,12 @@ from typing import Any
 from torch.nn import Module, ModuleList
 from torch_geometric.nn import GAT, GraphSAGE
 
+from eamp.nn.checks import check_count, check_sizes
 from eamp.nn.conv.from_pyg import FromPyG
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.acmp import ACMP
 from eamp.nn.models.deep_gcn import DeepGCN
+from eamp.nn.models.drop_edge import DropEdge
 from eamp.nn.models.egnn import EGNN
 from eamp.nn.models.g2 import G2
 from eamp.nn.models.gcn import GCN
@@ -64,6 +66,13 @@ def from_pyg(
             f"checkpoint=True is for eamp's own models, but {architecture.__name__} is PyG's; "
             "leave checkpoint out."
         )
+    check_sizes((in_channels, hidden_channels, out_channels), num_layers, dropout)
+    heads = options.get("heads", 1)
+    check_count("heads", heads)
+    if hidden_channels % heads != 0:
+        raise ValueError(
+            f"hidden_channels must be a multiple of heads, but is {hidden_channels} for {heads}."
+        )
     sizes = (in_channels, hidden_channels, num_layers + 1, out_channels)
     model = architecture(*sizes, dropout=dropout, **options)
     model.convs = ModuleList(FromPyG(conv) for conv in model.convs)
@@ -82,8 +91,16 @@ def noisy(
     **options: Any,
 ) -> NoisyNodes:
     """Build :class:`NoisyNodes` around ``model``, with one more output for every input feature."""
+    check_sizes((in_channels, hidden_channels, out_channels), num_layers)
     inner = model(in_channels, hidden_channels, out_channels + in_channels, num_layers, **options)
     return NoisyNodes(inner, out_channels, noise=noise, weight=noise_weight)
+
+
+def dropping_edges(
+    model: Callable[..., Module], *sizes: int, drop_edge: float = 0.3, **options: Any
+) -> DropEdge:
+    """Build :class:`DropEdge` around ``model``."""
+    return DropEdge(model(*sizes, **options), drop_edge)
 
 
 # NodeClassifier documents the arguments that all of them take.
@@ -98,7 +115,9 @@ MODELS: dict[str, Callable[..., Module]] = {
     "entropic-deep-gcn": partial(with_entropy, DeepGCN, default=DEEP_STEP),
     "residual-gcn": ResidualGCN,
     "linear": LinearPropagation,
+    "appnp": LinearPropagation,
     "noisy-gcn": partial(noisy, GCN),
+    "dropedge-gcn": partial(dropping_edges, GCN),
     "gat": partial(from_pyg, GAT),
     "graphsage": partial(from_pyg, GraphSAGE),
     "egnn": EGNN,

@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.nn import LayerNorm, Linear, ModuleList, ReLU
 from torch_geometric.nn import DeepGCNLayer
 
-from eamp.graph import Adjacency, as_graph
+from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.models.node_classifier import NodeClassifier
@@ -38,7 +38,8 @@ class ResidualGCN(NodeClassifier):
         entropy: Entropy = None,
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(num_layers, dropout, checkpoint)
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
         self.encoder = Linear(in_channels, hidden_channels)
         self.blocks = ModuleList(
             DeepGCNLayer(
@@ -56,7 +57,7 @@ class ResidualGCN(NodeClassifier):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
-        graph = as_graph(edge_index, x.size(0))
+        graph = self.graph_of(x, edge_index)
         x = self.encoder(x)
         # The option ckpt_grad of DeepGCNLayer would leave out its norm and activation.
         x = self.run(lambda x, block: block(x, graph), self.blocks, x)

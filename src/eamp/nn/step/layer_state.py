@@ -10,6 +10,7 @@ from eamp.graph import Graph
 from eamp.nn.step.metric import Energy
 from eamp.ops import Variant, energy_normaliser, neighbour_sums
 from eamp.ops.boltzmann import entropy_drive, log_boltzmann
+from eamp.ops.step import permuted
 
 
 class Position(NamedTuple):
@@ -75,6 +76,7 @@ def push(state: LayerState) -> Tensor:
     """
     graph = state.graph
     drive = entropy_drive(state.energy, state.temperature, state.normalize, graph).abs()
+    drive = permuted(drive, graph) if state.variant == "permuted" else drive
     c = energy_normaliser(state.x, graph, by_degree=state.energy_kind == "paper")
     published = state.variant == "paper"  # then w_ij = a_ij C_i (P̄_i + P̄_j)
     q, degree = drive if published else c * drive, graph.degree.to(drive.dtype)

@@ -79,10 +79,10 @@ def metric_of(x: Tensor, graph: Graph, energy: Energy, scale_free: bool) -> Metr
 def mean_square(x: Tensor, graph: Graph) -> Tensor:
     """Return the mean square of every graph's features, in the shape of :meth:`Graph.for_nodes`.
 
-    It is 1 where all features are zero.
+    It is 1 where all features are zero, and where their squares are too large to be numbers.
     """
     mean = graph.mean(torch.linalg.vector_norm(x, dim=1).square() / x.size(1))
-    return torch.where(mean > TINY, mean, 1.0)
+    return torch.where((mean > TINY) & (mean < torch.inf), mean, 1.0)
 
 
 def propagation_threshold(width: int) -> float:

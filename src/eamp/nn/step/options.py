@@ -44,8 +44,8 @@ class EntropyStep:
             channels.
         residual: add the layer's input, the paper's :math:`\mathbf{X} + \phi(\mathbf{X})`. It needs
             as many input as output channels.
-        variant: ``"exact"``, or ``"paper"`` for the published gradient; see
-            :func:`eamp.entropy_gradient`.
+        variant: ``"exact"``, ``"paper"`` for the published gradient, or ``"permuted"``, a control
+            for experiments; see :func:`eamp.entropy_gradient`.
         normalize: take the entropy of the normalised distribution. For a mini-batch of graphs pass
             an :class:`eamp.Graph` that knows its ``batch`` in place of ``edge_index``.
         symmetrize: let the step see a directed graph as undirected. The layer itself still gets it

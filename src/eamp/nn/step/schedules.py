@@ -157,8 +157,8 @@ class Gain(Schedule):
 
     With ``energy="propagation"`` the threshold is :math:`\sqrt F / 2`, where the step undoes the
     propagation alone. With ``placement="input"``, far below the temperature and up to the weights,
-    a layer of gain :math:`g` then computes :math:`((1 - g) \hat A + g I) \mathbf{X}`, and *L* of
-    them smooth as much as :math:`(1 - g) L` bare ones.
+    a layer of gain :math:`g` then computes :math:`((1 - g) \hat A + g I) \mathbf{X}`, a lazy walk.
+    *L* of them smooth slow modes like :math:`(1 - g) L` bare ones. A negative gain descends.
 
     Args:
         of: :math:`g`, a number or a schedule, such as a ramp of gains.
@@ -195,16 +195,16 @@ class Gain(Schedule):
 
 @dataclass(frozen=True)
 class Hops(Schedule):
-    r"""λ with which all *L* entropy-aware layers together smooth as much as ``of`` bare ones.
+    r"""λ with which all *L* entropy-aware layers together smooth about as much as ``of`` bare ones.
 
-    That is the gain :math:`g = 1 - \texttt{of} / L` (see :class:`Gain`), and 0 in a network of
-    fewer layers. So the number of layers no longer decides how far a node sees, and one setting
-    serves at any depth. It is exact for ``energy="propagation"``, ``placement="input"``, weights
-    that leave the embedding as it is, and energies far below the temperature. Layers know their
-    number as for :class:`Ramp`.
+    That is the gain :math:`g = 1 - t / L` (see :class:`Gain`), and 0 in a network of fewer layers.
+    So the number of layers no longer decides how far a node sees, and one setting serves at any
+    depth: for ``energy="propagation"``, ``placement="input"``, weights that leave the embedding as
+    it is, and energies far below the temperature, *L* layers tend to the heat kernel
+    :math:`e^{-t (I - \hat A)}`. Layers know their number as for :class:`Ramp`.
 
     Args:
-        of: number of bare layers, above 0.
+        of: :math:`t`, the number of bare layers, above 0.
 
     Example:
         >>> from eamp.nn import DeepGCN, EntropyStep

@@ -9,6 +9,8 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 import torch
@@ -117,9 +119,8 @@ class Backend(ABC):
         Both are optional. A backend that can add them in the same pass overrides this method.
         """
         out = self.neighbour_sums((1 - share) * left, x, right, csr, self_loops)
-        if mixed_in is not None:
-            out = out.add_(mixed_in, alpha=share)
-        return out if bias is None else out.add_(bias)
+        out = out if mixed_in is None else torch.add(out, mixed_in, alpha=share)
+        return out if bias is None else out + bias
 
 
 def _from(module: str, name: str) -> Callable[[], Backend]:
@@ -132,24 +133,29 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "torch": _from("torch_csr", "TorchBackend"),
     "reference": _from("literal", "ReferenceBackend"),
     "triton": _from("triton_gpu.launch", "TritonBackend"),
+    "edges": _from("edges", "EdgesBackend"),
 }
 """Every backend by name."""
 
-# A plain global, which torch.compile can guard on.
-_forced: str | None = None
+_forced: ContextVar[str | None] = ContextVar("eamp_backend", default=None)
+# torch.compile can guard on a list, but not on a context variable: the blocks of all threads.
+_blocks: list[str] = []
+_lock = Lock()
 
 
 @contextmanager
 def backend(name: str) -> Iterator[None]:
     """Force one implementation of the sums over edges.
 
-    Gradients of what is computed inside the block are computed by the same implementation,
-    wherever ``backward`` is called.
+    It holds for the thread, or the asynchronous task, that is inside the block. Gradients of what
+    is computed there are computed by the same implementation, wherever ``backward`` is called.
+    Under ``torch.compile`` the block that was entered last counts, in whichever thread.
 
     Args:
         name: ``"numba"`` (CPU), ``"torch"`` (any device), ``"triton"`` (GPU; its kernels have
-            never run on one, so they are never chosen by themselves) or ``"reference"`` (slow,
-            the equations as written).
+            never run on one, so they are never chosen by themselves), ``"edges"`` (any device,
+            with tensors of edges × features; transforms of ``torch.func`` and forward-mode AD use
+            it by themselves) or ``"reference"`` (slow, the equations as written).
 
     Example:
         >>> import torch, eamp
@@ -158,20 +164,31 @@ def backend(name: str) -> Iterator[None]:
         ...     eamp.dirichlet_energy(x, edge_index)
         tensor([2., 2.])
     """
-    global _forced
     if name not in BACKENDS:
         raise ValueError(f"no backend named {name!r}; there are {', '.join(map(repr, BACKENDS))}.")
-    previous, _forced = _forced, name
+    before = _forced.set(name)
+    with _lock:
+        _blocks.append(name)
     try:
         yield
     finally:
-        _forced = previous
+        with _lock:
+            del _blocks[len(_blocks) - 1 - _blocks[::-1].index(name)]
+        _forced.reset(before)
+
+
+def forced() -> str | None:
+    """Return the name of the forced backend, if there is one."""
+    if torch.compiler.is_compiling():
+        return _blocks[-1] if _blocks else None
+    return _forced.get()
 
 
 def choose(device: torch.device) -> str:
     """Return the name of the forced backend, or else of the default one for ``device``."""
-    if _forced is not None:
-        return _forced
+    name = forced()
+    if name is not None:
+        return name
     return "numba" if device.type == "cpu" else "torch"
 
 

@@ -13,6 +13,8 @@ from torch import Tensor
 from eamp.graph import CSR
 from eamp.ops.backends import Backend
 
+SAMPLE = 9  # rows whose median features are centred about
+
 
 def adjacency(csr: CSR, device: torch.device) -> Tensor:
     """Return A as a torch CSR matrix in float64."""
@@ -33,11 +35,14 @@ def adjacency(csr: CSR, device: torch.device) -> Tensor:
 
 
 def centred(x: Tensor) -> Tensor:
-    """X about its mean, in float64; no difference between rows changes."""
-    if x.size(0) == 0:
-        return x.double()
-    x = x.double() - x[0].double()  # first, so that a constant embedding becomes exactly zero
-    return x - x.mean(0)
+    """X about the median of a few rows, in float64; no difference between rows changes.
+
+    Unlike the mean, the median is exact for a constant embedding, and a single row of NaN, infinite
+    or huge numbers does not spoil those of all others.
+    """
+    x = x.double()
+    some = x[:: max(x.size(0) // SAMPLE, 1)].sort(0).values
+    return x - some[some.size(0) // 2].nan_to_num(0.0, 0.0, 0.0) if x.size(0) else x
 
 
 class TorchBackend(Backend):

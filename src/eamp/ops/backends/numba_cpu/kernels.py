@@ -17,6 +17,7 @@ from eamp.ops.backends.numba_cpu.rows import (
     add_differences,
     first_row,
     neighbour_factor,
+    over_temperature,
     set_differences,
     set_neighbours,
 )
@@ -138,7 +139,7 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 for e in range(rowptr[i], rowptr[i + 1]):
                     total += weight[e] * per_edge[e] if weighted else per_edge[e]
                 energy[i] = c[i] * (total * real(0.5))
-                ratio = energy[i] / temperature
+                ratio = over_temperature(energy[i], temperature)
                 q[i] = factor * c[i] * np.exp(-ratio) * (real(1) - ratio)
             part = draw_ticket(block)
 
@@ -165,9 +166,10 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 grad_q = real(0)
                 for e in range(rowptr[i], rowptr[i + 1]):
                     grad_q += weight[e] * per_edge[e] if weighted else per_edge[e]
-                ratio = energy[i] / temperature
+                ratio = over_temperature(energy[i], temperature)
                 cp = factor * c[i] * np.exp(-ratio)
-                slope = grad_q * cp * (real(2) - ratio) / temperature
+                # 0 where p is, however large the products of differences are.
+                slope = grad_q * cp * (real(2) - ratio) / temperature if cp != 0 else real(0)
                 q[i] = cp * (real(1) - ratio)
                 r[i] = c[i] * (per_node[i] - slope)
                 per_node[i] = slope * ratio
@@ -178,10 +180,8 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
         """Set out_i = u_i x_i and per_node_i = ‖x_i‖², with u in unit."""
         slots = carray(block, SLOTS, np.int64)
         parts, n, features = slots[PARTS], slots[NODES], slots[FEATURES]
-        x, out = (
-            carray(pointer(slots[X]), (n, features), real),
-            carray(pointer(slots[OUT]), (n, features), real),
-        )
+        x = carray(pointer(slots[X]), (n, features), real)
+        out = carray(pointer(slots[OUT]), (n, features), real)
         u, square = carray(pointer(slots[UNIT]), n, real), carray(pointer(slots[PER_NODE]), n, real)
         part = draw_ticket(block)
         while part < parts:

@@ -40,6 +40,11 @@ def launch(
 
     Operands that a task writes to must be contiguous and of the dtype of ``x``.
     """
+    if not (x.is_cpu and csr.rowptr.is_cpu):
+        raise ValueError(
+            f"the backend 'numba' needs features and graph on the CPU, but they are on {x.device} "
+            f"and {csr.rowptr.device}; use the backend 'torch' there."
+        )
     operands: list[Tensor] = []  # converted ones live here until the tasks are done
     addresses: list[int] = []
     given = (*csr, q, r, x, y, per_edge, per_node, scale, energy, out, base, unit, bias)
@@ -166,6 +171,7 @@ class NumbaStep:
             launch(("enter",), csr, x, per_node=square, unit=unit, out=seen)
             if scale_free:
                 mean = square.sum(dtype=torch.float64).item() / max(x.numel(), 1)
-                temperature *= (mean if mean > TINY else 1.0) * math.sqrt(x.size(1))
+                temperature *= (mean if TINY < mean < math.inf else 1.0) * math.sqrt(x.size(1))
+            temperature = min(temperature, torch.finfo(x.dtype).max)
             given = given._replace(x=seen, temperature=temperature)
         return self.forward(given, base, inward)[0]

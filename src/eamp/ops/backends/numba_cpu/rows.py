@@ -10,6 +10,8 @@ from typing import Any
 
 from numba import njit
 
+from eamp.ops.boltzmann import VANISHED
+
 # Sums may be reordered and contracted into fused multiply-adds, which lets them vectorise. NaN and
 # infinity keep their meaning. Division by zero does not raise. Compiled code is kept on disk.
 OPTIONS: dict[str, Any] = {
@@ -32,6 +34,13 @@ def first_row(rowptr, part, parts):
         else:
             high = middle
     return low
+
+
+@njit(**OPTIONS)
+def over_temperature(energy, temperature):
+    """Return E/T, at most :data:`eamp.ops.boltzmann.VANISHED` unless T is 0; NaN stays NaN."""
+    ratio = energy / temperature
+    return type(ratio)(VANISHED) if ratio > VANISHED and temperature > 0 else ratio
 
 
 @njit(**OPTIONS)

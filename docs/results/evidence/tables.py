@@ -1,0 +1,171 @@
+"""Fill the tables of ``README.md`` from the raw figures beside it, without any training.
+
+python docs/results/evidence/tables.py
+
+A table stands between ``<!-- table: name -->`` and ``<!-- end -->``.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+from scipy import stats
+
+HERE = Path(__file__).parent
+PAGE = HERE / "README.md"
+MAP = HERE.parent / "depth" / "where_it_helps.runs.csv"
+REGION = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+GRAPHS = ["homophily", "signal", "degree", "label_rate"]
+
+
+def main() -> None:
+    """Write the page again, with its tables made anew."""
+    PAGE.write_text(filled(PAGE.read_text("utf-8")), "utf-8")
+
+
+def filled(text: str) -> str:
+    """Return a page with every table made anew."""
+    return REGION.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}", text)
+
+
+def cells(recipe: str) -> pd.DataFrame | None:
+    """Return the trained networks of a recipe, or ``None`` if there are none yet."""
+    path = HERE / f"{recipe}.csv"
+    return pd.read_csv(path) if path.exists() else None
+
+
+def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [list(head)]
+    lines = [lines[0], ["---"] * len(lines[0]), *map(list, rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def percent(values: pd.Series) -> str:
+    """Return mean ± sample standard deviation, in percent."""
+    mean = f"{100 * values.mean():.1f}"
+    return mean if len(values) < 2 else f"{mean} ± {100 * values.std():.1f}"
+
+
+def paired(one: pd.Series, other: pd.Series) -> tuple[str, str, str]:
+    """Return mean, 95 % confidence interval and p-values of ``one`` − ``other``, seed by seed."""
+    both = pd.concat([one, other], axis=1, join="inner").dropna()
+    change = 100 * (both.iloc[:, 0] - both.iloc[:, 1])
+    if len(change) < 2 or not change.std():
+        return f"{change.mean():+.1f}" if len(change) else "", "", ""
+    half = stats.t.ppf(0.975, len(change) - 1) * change.std() / math.sqrt(len(change))
+    t, signed = stats.ttest_1samp(change, 0).pvalue, stats.wilcoxon(change).pvalue
+    interval = f"{change.mean() - half:+.1f} to {change.mean() + half:+.1f}"
+    return f"{change.mean():+.1f}", interval, f"{p_value(t)}, {p_value(signed)}"
+
+
+def p_value(p: float) -> str:
+    """Return a p-value with two digits at most."""
+    return "< .001" if p < 0.001 else f"{p:.2g}".removeprefix("0")
+
+
+def number(value: float) -> str:
+    """Return three digits of a number, or all of a large one."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def not_run(recipe: str) -> str:
+    """Return the command that makes the raw figures of a table."""
+    return (
+        f"Not trained yet: `eamp sweep docs/results/evidence/{recipe}.yaml --output out/{recipe}`, "
+        f"then copy `out/{recipe}/cells.csv` to `{recipe}.csv` here.\n"
+    )
+
+
+def compare(recipe: str, reference: str) -> str:
+    """Compare every network with the one named ``reference`` on the same data, seed by seed."""
+    table = cells(recipe)
+    if table is None:
+        return not_run(recipe)
+    rows = []
+    for (data, name, depth), part in table.groupby(["data", "name", "depth"], sort=False):
+        beside = table[(table["data"] == data) & (table["name"] == reference)]
+        # At the same depth if the reference has it, else at its only depth.
+        same = beside[beside["depth"] == depth]
+        beside = (same if len(same) else beside).set_index("seed")["test_accuracy"]
+        accuracy = part.set_index("seed")["test_accuracy"]
+        change = paired(accuracy, beside) if name != reference else ("", "", "")
+        epochs = f"{part['epochs'].mean():.0f}"
+        rows.append([data, name, str(depth), percent(accuracy), str(len(part)), epochs, *change])
+    head = ["data", "network", "layers", "test accuracy", "seeds", "epochs"]
+    return markdown([*head, f"from *{reference}*", "95 % interval", "p (t, Wilcoxon)"], rows)
+
+
+def by_depth(recipe: str) -> str:
+    """Show each method at every depth, in the setting that validates best there."""
+    table = cells(recipe)
+    if table is None:
+        return not_run(recipe)
+    table["method"] = table["name"].str.split(" [", regex=False).str[0]
+    places = list(table.groupby(["data", "depth"], sort=False).groups)
+    rows = []
+    for method, part in table.groupby("method", sort=False):
+        row = [str(method)]
+        for data, depth in places:
+            at = part[(part["data"] == data) & (part["depth"] == depth)]
+            if at.empty:
+                row.append("")
+                continue
+            best = at.groupby("name")["best_val_accuracy"].mean().idxmax()
+            chosen = at[at["name"] == best]["test_accuracy"]
+            row.append(f"{percent(chosen)} ({len(chosen)})")
+        rows.append(row)
+    return markdown(["method", *(f"{data}, {depth} layers" for data, depth in places)], rows)
+
+
+def chosen_on_map(temperature: float, network: str = "Identity") -> pd.Series:
+    """Return the test accuracy per kind of graph, with gain and depth chosen by validation."""
+    runs = pd.read_csv(MAP)
+    runs = runs[(runs["network"] == network) & (runs["degree"] > 0)]
+    runs = runs[(runs["gain"] == 0) | (runs["temperature"] == temperature)]
+    means = runs.groupby([*GRAPHS, "gain", "depth"])[["val_accuracy", "test_accuracy"]].mean()
+    return means.loc[means.groupby(GRAPHS)["val_accuracy"].idxmax()].droplevel(["gain", "depth"])[
+        "test_accuracy"
+    ]
+
+
+def map_of_temperatures() -> str:
+    """Compare T = ∞ with T = 1 over the kinds of graph of the map."""
+    linear, finite = chosen_on_map(1e6), chosen_on_map(1.0)
+    rows = []
+    for homophily, part in linear.groupby("homophily"):
+        beside = finite[part.index]
+        change = 100 * (part - beside)
+        accuracies = [f"{100 * values.mean():.1f}" for values in (beside, part)]
+        rows.append(
+            [f"{homophily:g}", str(len(part)), *accuracies, f"{change.mean():+.1f}", "", ""]
+        )
+    accuracies = [f"{100 * values.mean():.1f}" for values in (finite, linear)]
+    rows.append(["all", str(len(linear)), *accuracies, *paired(linear, finite)])
+    head = ["homophily", "kinds of graph", "T = 1", "T = ∞", "difference", "95 % interval"]
+    return markdown([*head, "p (t, Wilcoxon)"], rows)
+
+
+def measures() -> str:
+    """Show the measured facts about operators on Cora."""
+    table = pd.read_csv(HERE / "measures.csv")
+    rows = zip(table["quantity"], table["setting"], table["value"].map(number), strict=True)
+    return markdown(["quantity", "setting", "value"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "controls_cora": partial(compare, "controls_cora", "step, T = 100"),
+    "learned_weights_deep": partial(compare, "learned_weights_deep", "GCNII"),
+    "gcnii_authors": partial(compare, "gcnii_authors", "GCNII"),
+    "gcnii_pubmed": partial(compare, "gcnii_pubmed", "GCNII"),
+    "paper_equation": partial(compare, "paper_equation", "no step"),
+    "deep_models": partial(by_depth, "deep_models"),
+    "map_of_temperatures": map_of_temperatures,
+    "measures": measures,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Files that are written in one piece: a reader, or a machine after a power cut, never sees half.
+
+All rooms write their results with :func:`write_atomically`.
+"""
+
+import glob
+import os
+import tempfile
+import uuid
+from pathlib import Path
+
+
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file so that it is whole at every moment: the old content, or all of the new.
+
+    The content goes to a temporary file in the same folder and to the disk before it takes the
+    file's name. Missing folders are made. Text is encoded as UTF-8, with its line ends unchanged.
+
+    Raises:
+        OSError: if the file cannot be written; the old file stays as it is.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> write_atomically(f"{folder}/out/cells.csv", "depth,accuracy")
+        >>> Path(folder, "out", "cells.csv").read_text()
+        'depth,accuracy'
+    """
+    path = Path(os.path.realpath(path))  # the file that a link leads to is replaced, not the link
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder to the disk, so that a rename in it survives a power cut."""
+    if os.name == "nt":  # Windows cannot open folders, and writes renames itself
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove the temporary files of processes that were killed while they wrote ``path``."""
+    path = Path(os.path.realpath(path))
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        temporary.unlink(missing_ok=True)
+
+
+def check_writable(folder: str | os.PathLike[str]) -> None:
+    """Raise an OSError that says why, unless a file can be written to the folder; it is made."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OSError(
+            f"nothing can be written to {folder}: {error.strerror or error}. Choose another "
+            "folder, or mend this one."
+        ) from error

@@ -1,0 +1,50 @@
+"""Digests of tensors: short texts that differ wherever the tensors differ."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.data import Data
+
+GRAPH = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of names, types, shapes and values.
+
+    Example:
+        >>> digest({"x": torch.zeros(2)}) == digest({"x": torch.zeros(2, 1)})
+        False
+    """
+    state = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        values = tensor.detach().cpu()
+        if values.layout != torch.strided:
+            values = values.to_sparse_coo().coalesce()
+            state.update(digest({"indices": values.indices()}).encode())
+            values = values.values()
+        state.update(f"{name} {values.dtype} {tuple(tensor.shape)}\n".encode())
+        state.update(values.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return state.hexdigest()
+
+
+def data_digest(data: Data) -> str:
+    """Return the digest of everything that training reads from ``data``."""
+    return digest({name: data[name] for name in GRAPH if data.get(name) is not None})
+
+
+def model_digest(model: Module) -> str:
+    """Return the digest of a model's layers, their options, and the shapes of its tensors.
+
+    Values of tensors are left out, since process 0 sends its own to the others.
+    """
+    described = [repr(model)]
+    for name, module in model.named_modules():
+        plain = {k: v for k, v in vars(module).items() if isinstance(v, bool | int | float | str)}
+        described.append(f"{name} {type(module).__name__} {sorted(plain.items())}")
+    described += [f"{name} {t.dtype} {tuple(t.shape)}" for name, t in model.state_dict().items()]
+    text = re.sub("0x[0-9a-fA-F]+", "", "\n".join(described))  # addresses in memory differ
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,3 @@
+"""pytest leaves this folder alone: ``make campaign`` runs it."""
+
+collect_ignore_glob = ["*"]

@@ -1,0 +1,41 @@
+import pytest
+import torch
+
+import eamp
+from eamp.nn import GCN, MODELS
+from eamp.nn.models.drop_edge import DropEdge
+from problems import random_graph
+
+GRAPH = random_graph(40, 200)
+X = torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
+
+
+def test_evaluation_and_probability_0_see_every_edge() -> None:
+    model = DropEdge(GCN(5, 8, 3, 2), drop_edge=0.5)
+    expected = model.model(X, GRAPH)
+    torch.testing.assert_close(model.eval()(X, GRAPH.edge_index), expected)
+    torch.testing.assert_close(DropEdge(model.model, 0.0).train()(X, GRAPH), expected)
+
+
+def test_training_sees_a_random_part_of_the_edges_in_both_directions() -> None:
+    model = DropEdge(GCN(5, 8, 3, 2), drop_edge=0.4)
+    edges = {tuple(pair) for pair in GRAPH.edge_index.t().tolist()}
+    torch.manual_seed(0)
+    parts = [model.dropped(GRAPH) for _ in range(20)]
+    for part in parts:
+        left = {tuple(pair) for pair in part.edge_index.t().tolist()}
+        assert left <= edges
+        assert left == {(j, i) for i, j in left}
+    shares = torch.tensor([part.num_edges / GRAPH.num_edges for part in parts])
+    assert abs(shares.mean() - 0.6) < 0.05
+    assert shares.unique().numel() > 1
+    torch.manual_seed(0)
+    torch.testing.assert_close(model.train()(X, GRAPH), model.model(X, parts[0]))
+
+
+def test_impossible_options_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"in \[0, 1\), but is 1"):
+        MODELS["dropedge-gcn"](5, 8, 3, 2, drop_edge=1.0)
+    weighted = random_graph(40, 200, weighted=True)
+    with pytest.raises(ValueError, match="without edge weights"):
+        DropEdge(GCN(5, 8, 3, 2))(X, eamp.Graph(weighted))

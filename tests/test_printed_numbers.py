@@ -1,0 +1,194 @@
+"""Every table of the README and of docs/results is made again from its raw figures."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from eamp.experiments.recipe import load_recipe
+from eamp.experiments.schema import JSON_COLUMNS
+from eamp.paper import tables as paper_tables
+from eamp.paper.frames import load_frames
+from eamp.report import table as report_table
+from printed import (
+    CELLS,
+    EVIDENCE,
+    MAP,
+    PLAIN,
+    RESIDUAL,
+    RESULTS,
+    ROOT,
+    STEP,
+    THROUGH,
+    leading_zero,
+    mean,
+    script,
+    text_of,
+    trained,
+)
+
+
+def rows_of(text: str) -> Iterator[list[str]]:
+    """Return the cells of every row of every Markdown table."""
+    for line in text.splitlines():
+        if line.startswith("|"):
+            yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_evidence() -> None:
+    page = text_of("docs/results/evidence/README.md")
+    assert EVIDENCE.filled(page) == page, "run python docs/results/evidence/tables.py"
+    assert set(re.findall(r"<!-- table: (\w+) -->", page)) == set(EVIDENCE.TABLES)
+
+
+def test_every_recipe_of_the_evidence_has_a_table() -> None:
+    for path in (RESULTS / "evidence").glob("*.yaml"):
+        assert path.stem in EVIDENCE.TABLES
+        assert f"eamp sweep docs/results/evidence/{path.name}" in path.read_text("utf-8")
+        assert load_recipe(path)[1]
+
+
+@pytest.mark.parametrize("key", paper_tables.KEYS)
+def test_paper(key: str, tmp_path: Path) -> None:
+    frames = load_frames(RESULTS / "paper")
+    report_table.save(paper_tables.all_tables(frames)[key], tmp_path)
+    for made in (tmp_path / f"{key}.md", tmp_path / f"{key}.tex"):
+        assert made.read_text("utf-8") == (RESULTS / "paper" / made.name).read_text("utf-8")
+
+
+def test_depth() -> None:
+    page = text_of("docs/results/depth/README.md")
+    found = 0
+    for title, data in (("Cora", "cora"), ("CiteSeer", "citeseer"), ("PubMed", "pubmed")):
+        section = page.split(f"\n## {title}\n")[1].split("\n## ")[0]
+        for name, layers, accuracy, seeds, ratio in list(rows_of(section))[2:]:
+            part = trained(name, int(layers), data)
+            assert (accuracy, seeds) == (mean(part), str(len(part))), name
+            middle = (part["lowest_energy"] / part["highest_energy"]).median()
+            assert float(ratio) == pytest.approx(middle, rel=0.06), name
+            found += len(part)
+    assert found == len(CELLS)
+
+
+def test_settings_of_depth_are_those_of_its_recipes() -> None:
+    recipes = (RESULTS / "depth").glob("*.yaml")
+    cells = [cell for recipe in recipes for cell in load_recipe(recipe)[1]]
+    by_place = {(cell.data, cell.depth, cell.name, cell.seed): cell for cell in cells}
+    for row in CELLS.to_dict("records"):
+        cell: Any = by_place[row["data"], row["depth"], row["name"], row["seed"]]
+        for column in ("model", "width", "dropout", "protocol", "normalize_features"):
+            assert row[column] == getattr(cell, column)
+        for column in JSON_COLUMNS:
+            given = row[column] if isinstance(row[column], str) else "null"
+            assert json.loads(given) == getattr(cell, column)
+
+
+def test_map() -> None:
+    study = script(ROOT / "examples" / "where_it_helps.py")
+    rules = text_of("docs/results/depth/where_it_helps.rule.md")
+    assert rules.endswith(f"\n\n{study.depth_text(MAP)}")
+    points = study.by_point(study.gains(MAP))
+    # One step of eight: the fits take a second each.
+    main = (points["network"] == "Identity") & (points["gain"] == 0.9) & (points["temperature"] < 2)
+    assert study.rule_text(points[main], study.POINT).splitlines()[-2:] == [
+        line for line in rules.splitlines() if line.startswith("| Identity | g = 0.9, T = 1 |")
+    ]
+
+    page = text_of("docs/results/depth/where_it_helps.md")
+    for temperature, name in ((1.0, "1"), (1e6, "∞")):
+        at = points[(points["network"] == "Identity") & (points["temperature"] == temperature)]
+        means = at[at["gain"] == 0.9].groupby("depth")["gained"].mean()
+        values = leading_zero(" | ".join(f"{value:+.1f}" for value in means))
+        assert f"| g = .9, T = {name} | {values} |" in page
+    best = {tuple(row[1:5]): row[5:] for row in rows_of(rules) if row[0] == "Identity"}
+    chosen = [row for row in rows_of(page) if len(row) == 7][2:]
+    assert len(chosen) == 9
+    for signal, homophily, alone, *others in (map(unmarked, row) for row in chosen):
+        bare, _, half, finite, linear = best[decimal(signal), "3.0", "0.1", decimal(homophily)]
+        assert others == [bare, half, finite, linear]
+        assert f"{alone} (2)" == best[decimal(signal), "0.0", "0.1", "0.0"][0]
+
+
+def unmarked(text: str) -> str:
+    return text.replace("*", "")
+
+
+def decimal(text: str) -> str:
+    return str(float(text))
+
+
+def test_u_curve() -> None:
+    table = pd.read_csv(RESULTS / "depth" / "u_curve.accuracies.csv").set_index("network")
+    rows = [row for row in rows_of(text_of("docs/results/depth/u_curve.md")) if len(row) == 5]
+    assert [row[0] for row in rows[2:]] == list(table.index)
+    for name, *printed in rows[2:]:
+        columns = ("test_accuracy", "selected_epoch", "last_test_accuracy", "last_train_loss")
+        given = table.loc[name, list(columns)]
+        for column, value in zip(columns, printed, strict=True):
+            expected = pytest.approx(given[column], rel=0.006, abs=0.0006)
+            assert float(value) == expected, (name, column)
+
+
+def test_speed() -> None:
+    """Every "median (fastest)" of the README is a pair of the benchmark."""
+    pairs: set[str] = set()
+
+    def collect(value: Any) -> None:
+        if isinstance(value, dict):
+            if {"median", "fastest"} <= set(value):
+                pairs.add(f"{value['median']:.2f} ({value['fastest']:.2f})")
+            for inner in value.values():
+                collect(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                collect(inner)
+
+    collect(json.loads(text_of("benchmarks/results.json")))
+    section = text_of("README.md").split("## How fast")[1].split("\n## ")[0]
+    printed = re.findall(r"\d+\.\d\d \(\d+\.\d\d\)", section)
+    assert len(printed) > 10
+    assert set(printed) <= pairs
+
+
+# The first two columns of the table of pairs, and the networks that they mean.
+PAIRS: dict[str, tuple[str, str]] = {
+    "plain, orthogonal | plain, identity": ("plain, orthogonal", PLAIN),
+    "plain, identity | with the step": (PLAIN, f"{PLAIN}, step"),
+    "plain, identity | with the step, differentiated through": (PLAIN, THROUGH),
+    "with the step, detached | differentiated through": (f"{PLAIN}, step", THROUGH),
+    "initial residual | with the step": (RESIDUAL, STEP),
+    "initial residual, step | differentiated through": (STEP, f"{STEP} differentiated"),
+    "initial residual, step | settings found by a search": (STEP, f"{STEP}, searched"),
+    "initial residual, step | without the ReLU": (STEP, f"{RESIDUAL}, linear, step"),
+    "initial residual, step | and one shared layer with weights": (
+        STEP,
+        f"{RESIDUAL}, one shared layer, step",
+    ),
+    "GCNII | entropic GCNII": ("GCNII", "entropic GCNII"),
+    "GCNII | initial residual, step": ("GCNII", STEP),
+    "GCNII | initial residual, step, searched": ("GCNII", f"{STEP}, searched"),
+    "CiteSeer: initial residual | with the step": (RESIDUAL, STEP),
+    "CiteSeer: GCNII | initial residual, step": ("GCNII", STEP),
+    "PubMed: GCNII | initial residual, step": ("GCNII", STEP),
+    "Cora, 64 layers | 256 layers (initial residual, step)": (STEP, STEP),
+    "Cora, 64 layers | 1000 layers (initial residual, step)": (STEP, STEP),
+}
+
+
+@pytest.mark.parametrize("place", PAIRS)
+def test_pairs(place: str) -> None:
+    data = place.split(":")[0].lower() if ":" in place else "cora"
+    depth = int(found[1]) if (found := re.search(r"(\d+) layers \(", place)) else 64
+    one, other = trained(PAIRS[place][0], 64, data), trained(PAIRS[place][1], depth, data)
+    difference = (100 * (other["test_accuracy"] - one["test_accuracy"])).dropna()
+    values = f"{difference.mean():+.1f} ± {difference.std():.1f} ({len(difference)} seeds)"
+    assert f"| {place} | {values} |" in text_of("docs/results/depth/README.md").splitlines()
+
+
+def test_every_pair_is_checked() -> None:
+    section = text_of("docs/results/depth/README.md").split("## What each ingredient")[1]
+    assert len(list(rows_of(section.split("\n## ")[0]))) - 2 == len(PAIRS)

@@ -1,0 +1,144 @@
+"""Numbers in sentences of the README and the documentation are those of the raw figures."""
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from eamp.paper import tables as paper_tables
+from eamp.paper.frames import load_frames
+from printed import (
+    EVIDENCE,
+    PLAIN,
+    RESIDUAL,
+    RESULTS,
+    STEP,
+    THROUGH,
+    leading_zero,
+    mean,
+    short,
+    text_of,
+    trained,
+)
+
+MEASURES = pd.read_csv(RESULTS / "evidence" / "measures.csv")
+PAPER = pd.read_csv(RESULTS / "paper" / "cells.csv").query("data == 'cora'")
+
+
+def measured(quantity: str, setting: str = "") -> list[float]:
+    rows = MEASURES[MEASURES["quantity"] == quantity]
+    return rows[rows["setting"].str.contains(setting, regex=False)]["value"].tolist()
+
+
+def readme() -> Iterator[str]:
+    a, b = trained(PLAIN), trained(THROUGH)
+    yield f"as the identity | {mean(a)} | | |"
+    yield f"at T = 100 | {mean(b)} | {mean(trained(THROUGH, 256))} | |"
+    c = " | ".join(mean(trained(STEP, depth)) for depth in (64, 256, 1000))
+    yield f"`entropic-deep-gcn` | {c} |"
+    yield f"without the step | {mean(trained(RESIDUAL))} | {mean(trained(RESIDUAL, 256))} | |"
+    yield f"found by a search | {mean(trained(f'{STEP}, searched'))} | | |"
+    yield f"settings of its authors | {mean(trained('GCNII'))} | | |"
+    yield f"{measured('parameters')[0]:,.0f} parameters at any depth"
+    yield from facts()
+    for depth, model in ((4, "Basic GCN"), (4, "Entropic GCN"), (64, "Basic GCN")):
+        part = PAPER[(PAPER["depth"] == depth) & (PAPER["name"] == model)]
+        readings = (part["best_val_accuracy"], part["test_accuracy"])
+        yield leading_zero(" | ".join(f"{one.mean():.3f} ± {one.std():.3f}" for one in readings))
+
+
+def facts() -> Iterator[str]:
+    """What several pages say about the map and about operators on Cora."""
+    linear, finite = (100 * EVIDENCE.chosen_on_map(value) for value in (1e6, 1.0))
+    p = stats.ttest_rel(linear, finite).pvalue
+    yield f"T = ∞ beats T = 1 by {(linear - finite).mean():.1f} points"
+    yield leading_zero(f"(p = {p:.3f})")
+
+
+def gradient() -> Iterator[str]:
+    errors = measured("error of the published gradient")
+    yield f"{100 * min(errors):.0f} to {100 * max(errors):.0f} %"
+
+
+def thresholds() -> Iterator[str]:
+    (spectrum,), (real,) = measured("lambda*", "spectrum"), measured("lambda*", "measured")
+    yield f"{100 * (spectrum / real - 1):.0f} %"
+
+
+def closed_form() -> Iterator[str]:
+    (formula,), (real,) = measured("lambda*", "closed"), measured("lambda*", "measured")
+    yield {3: "three times too high"}[round(formula / real)]
+
+
+def regimes() -> Iterator[str]:
+    yield from facts()
+    added = 100 * (trained(STEP)["test_accuracy"] - trained(RESIDUAL)["test_accuracy"])
+    yield f"adds {added.mean():+.1f} ± {added.std():.1f} ({len(added)} seeds)"
+
+
+def depth_page() -> Iterator[str]:
+    for depth in (64, 256, 1000):
+        part = trained(STEP, depth)
+        yield f"| Cora, {depth} layers: {short(part)} | {len(part)} |"
+    yield f"| CiteSeer, 64 layers: {short(trained(STEP, data='citeseer'))} |"
+    yield f"dropout .5: {short(trained(STEP, data='pubmed'))} |"
+    yield f"{short(trained(f'{STEP}, searched'))} on Cora"
+    yield f"GCNII reaches {short(trained('GCNII'))}"
+    (modes,) = measured("modes lost sooner", "g = 0.3")
+    yield f"{100 * modes:.1f} % of Cora's modes"
+    (largest,), differences = measured("largest logit"), measured("difference of logits")
+    assert differences[0] < 1e-4 * largest  # depth
+    assert differences[1] == 0  # the ReLU
+    assert differences[2] < 1e-3 * largest  # the step against a restart
+    detached, through = (
+        trained(f"{PLAIN}, step", 256),
+        trained(THROUGH, 256),
+    )
+    values = [float(part["test_accuracy"].iloc[0]) for part in (detached, through)]
+    yield leading_zero(f"{values[0]:.3f} detached, {values[1]:.3f} differentiated through")
+    yield from facts()
+    plain = [100 * EVIDENCE.chosen_on_map(value, "GCN") for value in (1e6, 1.0)]
+    p = stats.ttest_rel(*plain).pvalue
+    change_of_plain = leading_zero(f"{(plain[0] - plain[1]).mean():.1f}, p = {p:.2f}")
+    yield f"({change_of_plain.replace('-', '−')})"
+
+
+def gcnii() -> Iterator[str]:
+    table = pd.read_csv(RESULTS / "gcnii_cora.csv")
+    for column in ("test_accuracy", "best_val_accuracy"):
+        values = 100 * table[column]
+        yield f"{values.mean():.2f} ± {values.std():.2f}"
+    yield mean(trained("GCNII"))
+
+
+def figure_3() -> Iterator[str]:
+    """The ends of the curves, and PairNorm on CiteSeer, in the page of the paper."""
+    tables = paper_tables.all_tables(load_frames(RESULTS / "paper"))
+    ends = {tuple(row[:2]): row for row in tables["figure_3"].rows}
+    basic, pairnorm = ends["Cora", "Basic GCN"], ends["Cora", "PairNorm"]
+    yield leading_zero(f"Basic GCN has {basic[3]} after its first and {basic[6]} after its last")
+    yield f"rises from {pairnorm[3]} after the first layer to {pairnorm[6]} after the last"
+    shallow = {tuple(row[:3]): row for row in tables["table_1"].rows}
+    ours, theirs = (shallow["CiteSeer", name, "4"] for name in ("Entropic GCN", "PairNorm"))
+    yield f"{ours[4].rstrip('†')} against {theirs[4]} in the paper's reading"
+
+
+SENTENCES: dict[str, tuple[Callable[[], Iterator[str]], ...]] = {
+    "README.md": (readme, gradient, thresholds, closed_form),
+    "docs/depth.md": (depth_page,),
+    "docs/schedules.md": (thresholds,),
+    "docs/results/depth/where_it_helps.md": (facts,),
+    "docs/results/evidence/README.md": (regimes, gradient, thresholds, closed_form),
+    "docs/results/gcnii_cora.md": (gcnii,),
+    "docs/results/paper/README.md": (figure_3,),
+    "src/eamp/ops/README.md": (gradient,),
+}
+
+
+@pytest.mark.parametrize("path", SENTENCES)
+def test_sentences(path: str) -> None:
+    page = text_of(path)
+    for function in SENTENCES[path]:
+        for expected in function():
+            assert expected in page
