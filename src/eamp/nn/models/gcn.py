@@ -57,8 +57,10 @@ class GCN(NodeClassifier):
         self.encoder = Linear(in_channels, hidden_channels) if paper else None
         widths = [hidden_channels if paper else in_channels] + [hidden_channels] * num_layers
         layers = (
-            ResidualUpdate(hidden_channels, dropout) if paper else GCNConv(*pair)
-            for pair in pairwise(widths)
+            ResidualUpdate(hidden_channels, dropout)
+            if paper
+            else GCNConv(*pair, propagate_first=pair[0] < pair[1] + (layer == 0))
+            for layer, pair in enumerate(pairwise(widths))
         )
         self.convs = entropic_layers(layers, entropy, "input" if paper else "output")
         self.output = GCNConv(widths[-1], out_channels)
@@ -72,7 +74,7 @@ class GCN(NodeClassifier):
         def layer(x: Tensor, conv: Module) -> Tensor:
             if self.encoder is not None:
                 return conv(x, graph)
-            return conv(self.drop(x, graph), graph).relu()
+            return conv(self.drop(x, graph), graph).relu_()  # nothing else needs its output
 
         x = self.run(layer, self.convs, x)
         return self.output(self.drop(x, graph), graph)

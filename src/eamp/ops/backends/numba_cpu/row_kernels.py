@@ -98,7 +98,8 @@ def row_kernels(real: Any, index: Any) -> dict[str, Any]:
                             for f in range(features):
                                 near = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
                                 out[i, f] = near + w2 * (x[i, f] - x[j2, f])
-                for e in range(e + odd, end, 4):
+                e += odd
+                while e < end:
                     j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
                     w0 = edge_factor(q, weight, weighted, i, j0, e)
                     w1 = edge_factor(q, weight, weighted, i, j1, e + 1)
@@ -107,6 +108,7 @@ def row_kernels(real: Any, index: Any) -> dict[str, Any]:
                     for f in range(features):
                         near = w0 * (x[i, f] - x[j0, f]) + w1 * (x[i, f] - x[j1, f])
                         out[i, f] += near + w2 * (x[i, f] - x[j2, f]) + w3 * (x[i, f] - x[j3, f])
+                    e += 4
                 if slots[BASE] != 0:
                     scale = u[i] if slots[UNIT] != 0 else real(1)
                     for f in range(features):
@@ -139,7 +141,8 @@ def row_kernels(real: Any, index: Any) -> dict[str, Any]:
                     v0 = edge_factor(r, weight, weighted, i, j0, e)
                     for f in range(features):
                         out[i, f] = w0 * (x[i, f] - x[j0, f]) + v0 * (y[i, f] - y[j0, f])
-                for e in range(e + odd, end, 2):
+                e += odd
+                while e < end:
                     j0, j1 = col[e], col[e + 1]
                     w0 = edge_factor(q, weight, weighted, i, j0, e)
                     v0 = edge_factor(r, weight, weighted, i, j0, e)
@@ -148,6 +151,7 @@ def row_kernels(real: Any, index: Any) -> dict[str, Any]:
                     for f in range(features):
                         near = w0 * (x[i, f] - x[j0, f]) + v0 * (y[i, f] - y[j0, f])
                         out[i, f] += near + w1 * (x[i, f] - x[j1, f]) + v1 * (y[i, f] - y[j1, f])
+                    e += 2
             part = draw_ticket(block)
 
     def neighbours(block):
@@ -179,7 +183,7 @@ def row_kernels(real: Any, index: Any) -> dict[str, Any]:
                     # The row starts from w x_s: its own features, or those of its first neighbour.
                     s, w = i, left * r[i]
                     if slots[FLAG] == 0:
-                        s = np.int64(col[e])
+                        s = col[e]
                         w = left * neighbour_factor(r, weight, weighted, col[e], e)
                         e += 1
                     odd = (end - e) % 4
@@ -203,7 +207,8 @@ def row_kernels(real: Any, index: Any) -> dict[str, Any]:
                                 for f in range(features):
                                     near = w * x[s, f] + w0 * x[j0, f]
                                     out[i, f] = near + w1 * x[j1, f] + w2 * x[j2, f]
-                    for e in range(e + odd, end, 4):
+                    e += odd
+                    while e < end:
                         j0, j1, j2, j3 = col[e], col[e + 1], col[e + 2], col[e + 3]
                         w0 = left * neighbour_factor(r, weight, weighted, j0, e)
                         w1 = left * neighbour_factor(r, weight, weighted, j1, e + 1)
@@ -212,6 +217,7 @@ def row_kernels(real: Any, index: Any) -> dict[str, Any]:
                         for f in range(features):
                             near = w0 * x[j0, f] + w1 * x[j1, f]
                             out[i, f] += near + w2 * x[j2, f] + w3 * x[j3, f]
+                        e += 4
                 if slots[Y] != 0:
                     for f in range(features):
                         out[i, f] += share * y[i, f]
