@@ -85,3 +85,11 @@ def test_paper_form_of_weight_0_changes_not_a_bit(x: Tensor) -> None:
 def test_unknown_form_is_an_error() -> None:
     with pytest.raises(ValueError, match="'authors' or 'paper'"):
         GCN(5, 8, 3, 2, form="book")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("features", "propagated"), [(5, [1, 0, 0]), (4, [1, 0, 0]), (6, [0] * 3)])
+def test_only_a_first_layer_of_equal_width_propagates_first(
+    features: int, propagated: list[int]
+) -> None:
+    """Its input has no gradient, so that its backward pass then propagates nothing."""
+    assert [conv.propagate_first for conv in GCN(features, 5, 2, 3).convs] == propagated

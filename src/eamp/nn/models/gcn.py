@@ -74,7 +74,7 @@ class GCN(NodeClassifier):
         def layer(x: Tensor, conv: Module) -> Tensor:
             if self.encoder is not None:
                 return conv(x, graph)
-            return conv(self.drop(x, graph), graph).relu_()  # nothing else needs its output
+            return conv(self.drop(x, graph), graph).relu()
 
         x = self.run(layer, self.convs, x)
         return self.output(self.drop(x, graph), graph)
