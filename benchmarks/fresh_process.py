@@ -1,27 +1,31 @@
-"""Measure memory in a fresh process, where nothing that ran before can hide a peak."""
+"""Measure in a fresh process, where nothing that ran before can hide a peak or save time."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import json
+import os
 import re
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
-def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
+def in_fresh_process(
+    function: Callable[..., Any], *arguments: Any, environment: Mapping[str, str] | None = None
+) -> Any:
     """Call a function of this package in a process of its own.
 
     Args:
         function: a function at the top of a module of :mod:`benchmarks`.
         *arguments: its arguments; they and the result must fit into JSON.
+        environment: environment variables beside those of this process.
 
     Returns:
         The result.
@@ -30,7 +34,10 @@ def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
     module = f"benchmarks.{Path(inspect.getfile(function)).stem}"
     call = json.dumps([module, function.__name__, arguments])
     command = [sys.executable, "-m", "benchmarks.fresh_process", call]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT)
+    variables = {**os.environ, **(environment or {})}
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, env=variables
+    )
     return json.loads(done.stdout)
 
 

@@ -17,10 +17,11 @@ from torch.profiler import ProfilerActivity, profile
 
 import eamp
 from benchmarks.fresh_process import extra_memory, in_fresh_process
+from benchmarks.pyg_setups import stepper
 from benchmarks.results import add_output, both, write_results
 from benchmarks.step import TEMPERATURE, random_graph
 from benchmarks.timing import interleaved, ratios
-from benchmarks.training import CLASSES, stepper
+from benchmarks.training import CLASSES
 from eamp.nn import GCN, GCNII
 
 NODES, EDGES = 2708, 10556  # as many as Cora has
@@ -90,7 +91,7 @@ def training_step(name: str, layers: int, width: int, checkpoint: bool) -> Calla
     graph, x = random_graph(NODES, EDGES), torch.randn(NODES, width)
     y = torch.randint(0, CLASSES, (NODES,))
     model = NETWORKS[name](width, width, CLASSES, layers, dropout=0.5, checkpoint=checkpoint)
-    return stepper(model, graph, x, y)
+    return stepper(model, x, y, graph)
 
 
 def peak_of_tensors(step: Callable[[], None]) -> int:

@@ -1,6 +1,7 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.growth import growth
@@ -20,7 +21,7 @@ def test_the_report_is_printed_and_written(
     monkeypatch.setattr(report, "CORA_LIKE", (200, 800, 16))
     monkeypatch.setattr(report, "CASES", [(2, 8, 200, 800)])
     monkeypatch.setattr(report, "compare", partial(compare, rounds=2))
-    monkeypatch.setattr(report, "training_step", partial(training_step, rounds=1))
+    monkeypatch.setattr(report, "training_step", partial(training_step, rounds=1, compiled=False))
     monkeypatch.setattr(
         report, "gcnii_epoch", lambda layers: gcnii_epoch(layers=2, width=8, rounds=1)
     )
@@ -30,6 +31,7 @@ def test_the_report_is_printed_and_written(
     monkeypatch.setattr(
         report, "memory", lambda *sizes: [of_network("GCNII", layers=2, width=8, rounds=1)]
     )
+    monkeypatch.setattr(report, "first_call", lambda: {"nothing compiled": {"eamp": 1.0}})
     monkeypatch.setattr(report, "large", lambda *sizes: large(100, 300, 4))
     monkeypatch.setattr(report, "growth", partial(growth, rounds=1, features=4))
     output = tmp_path / "results.json"
@@ -39,3 +41,16 @@ def test_the_report_is_printed_and_written(
     printed = capsys.readouterr().out
     assert "backward / step" in printed
     assert "In short" in printed
+    assert "entropic / fastest PyG" in printed
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({}, "not tried"),
+        ({"of": "PyG, CSR", "seconds": 12.4}, "took 12 s"),
+        ({"of": "PyG, CSR", "error": "no compiler"}, "failed on PyG, CSR: no compiler"),
+    ],
+)
+def test_what_became_of_the_compiler_is_said(found: dict[str, Any], words: str) -> None:
+    assert report.compilation(found) == words

@@ -10,8 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import njit
 
+from eamp.graph.compiled_code import KEPT
+
 Indices: TypeAlias = np.ndarray[Any, Any]
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True}
+OPTIONS: dict[str, Any] = {"cache": KEPT, "nogil": True}
 
 
 def neighbour_lists(

@@ -28,6 +28,13 @@ def test_it_is_pygs_layer_with_the_same_weights(inward: int, outward: int, bias:
         torch.testing.assert_close(a.grad, b.grad)
 
 
+def test_the_order_of_propagation_and_transformation_does_not_matter() -> None:
+    one, other = GCNConv(5, 5, propagate_first=True), GCNConv(5, 5)
+    other.load_state_dict(one.state_dict())
+    x = torch.randn(12, 5)
+    torch.testing.assert_close(one(x, GRAPH), other(x, GRAPH))
+
+
 def test_weighted_graphs_match_too() -> None:
     g = random_graph(12, 20, weighted=True)
     ours, theirs = GCNConv(4, 4), PyGConv(4, 4)

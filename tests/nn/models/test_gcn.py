@@ -1,7 +1,9 @@
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import GCNConv, PairNorm
 
 import eamp
 from eamp.nn.models.gcn import GCN, ResidualUpdate
@@ -85,3 +87,46 @@ def test_paper_form_of_weight_0_changes_not_a_bit(x: Tensor) -> None:
 def test_unknown_form_is_an_error() -> None:
     with pytest.raises(ValueError, match="'authors' or 'paper'"):
         GCN(5, 8, 3, 2, form="book")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("features", "propagated"), [(5, [1, 0, 0]), (4, [1, 0, 0]), (6, [0] * 3)])
+def test_only_a_first_layer_of_equal_width_propagates_first(
+    features: int, propagated: list[int]
+) -> None:
+    """Its input has no gradient, so that its backward pass then propagates nothing."""
+    assert [conv.propagate_first for conv in GCN(features, 5, 2, 3).convs] == propagated
+
+
+def test_norm_stands_between_a_layer_and_its_activation(x: Tensor) -> None:
+    graph = irregular_graph()
+    model = GCN(5, 8, 3, num_layers=1, norm="PairNorm").double()
+    hidden = PairNorm()(model.convs[0](x, graph)).relu()
+    torch.testing.assert_close(model(x, graph), model.output(hidden, graph))
+
+
+def test_initial_gain_scales_the_weights_of_hidden_layers_alone(x: Tensor) -> None:
+    def weights(gain: float) -> list[Tensor]:
+        torch.manual_seed(0)
+        model = GCN(5, 8, 3, num_layers=2, entropy={"weight": 1.0}, initial_gain=gain)
+        torch.manual_seed(1)
+        model.reset_parameters()
+        return [value for name, value in model.named_parameters() if name.endswith("lin.weight")]
+
+    scales = [
+        float((scaled / plain).mean())
+        for scaled, plain in zip(weights(2.0), weights(1.0), strict=True)
+    ]
+    assert scales == pytest.approx([2.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"norm": "BachNorm"}, "Could not resolve 'BachNorm' among .*BatchNorm"),
+        ({"norm": "BatchNorm", "form": "paper"}, "norm is an option of form='authors'"),
+        ({"initial_gain": 0.0}, "initial_gain must be a number > 0, but is 0.0"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GCN(5, 8, 3, num_layers=1, **options)

@@ -73,6 +73,9 @@ class GCNConv(MessagePassingLayer):
         in_channels: Size of each input sample.
         out_channels: Size of each output sample.
         bias: Add a bias.
+        propagate_first: Propagate before the transformation. Default: where it is cheaper, i.e. if
+            ``in_channels < out_channels``. If they are equal, it is cheaper in a first layer, whose
+            input has no gradient: nothing is then propagated in the backward pass.
 
     Example:
         >>> import torch
@@ -80,12 +83,20 @@ class GCNConv(MessagePassingLayer):
         torch.Size([3, 2])
     """
 
-    def __init__(self, in_channels: int, out_channels: int, bias: bool = True) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        bias: bool = True,
+        propagate_first: bool | None = None,
+    ) -> None:
         super().__init__()
         for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, but is {value!r}.")
         self.in_channels, self.out_channels = in_channels, out_channels
+        cheaper = in_channels < out_channels
+        self.propagate_first = cheaper if propagate_first is None else propagate_first
         self.lin = glorot_linear(in_channels, out_channels, bias=False)
         self.bias = Parameter(torch.zeros(out_channels)) if bias else None
 
@@ -97,7 +108,7 @@ class GCNConv(MessagePassingLayer):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Transform and propagate, in the cheaper order; sparse features are transformed first."""
-        if self.in_channels >= self.out_channels or x.layout != torch.strided:
+        if not self.propagate_first or x.layout != torch.strided:
             return gcn_propagate(self.lin(x), edge_index, bias=self.bias)
         out: Tensor = self.lin(gcn_propagate(x, edge_index))
         # In place, because autograd does not need the sum.

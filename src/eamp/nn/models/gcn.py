@@ -1,11 +1,11 @@
 """The plain graph convolutional network and, with ``entropy=``, the Entropic GCN."""
 
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn import Linear, Module, ModuleList
+from torch.nn import Identity, Linear, Module, ModuleList
 from torch_geometric.nn.resolver import normalization_resolver
 
 from eamp.graph import Adjacency
@@ -65,14 +65,25 @@ class GCN(NodeClassifier):
         paper = form == "paper"
         self.encoder = Linear(in_channels, hidden_channels) if paper else None
         widths = [hidden_channels if paper else in_channels] + [hidden_channels] * num_layers
-        layers = (
-            ResidualUpdate(hidden_channels, dropout) if paper else GCNConv(*pair)
-            for pair in pairwise(widths)
-        )
+
+        def conv(number: int, sizes: tuple[int, int]) -> Module:
+            if paper:
+                return ResidualUpdate(hidden_channels, dropout)
+            # The first layer's input has no gradient, so nothing is propagated backwards.
+            first = True if number == 0 and sizes[0] == sizes[1] else None
+            return GCNConv(*sizes, propagate_first=first)
+
+        layers = map(conv, count(), pairwise(widths))
         self.convs = entropic_layers(layers, entropy, "input" if paper else "output")
         self.output = GCNConv(widths[-1], out_channels)
-        norms = [normalization_resolver(norm, width) for width in widths[1:]] if norm else []
+        if paper and norm:
+            raise ValueError("norm is an option of form='authors'; form='paper' has none.")
+        norms = (
+            normalization_resolver(norm, width) if norm else Identity() for width in widths[1:]
+        )
         self.norms = ModuleList(norms)
+        if not initial_gain > 0:
+            raise ValueError(f"initial_gain must be a number > 0, but is {initial_gain!r}.")
         self.initial_gain = initial_gain
         self.scale_weights()
 
@@ -94,17 +105,11 @@ class GCN(NodeClassifier):
         if self.encoder is not None:
             x = self.encoder(self.drop(x, graph))
 
-        def layer(x: Tensor, conv: Module) -> Tensor:
+        def layer(x: Tensor, parts: tuple[Module, Module]) -> Tensor:
+            conv, norm = parts
             if self.encoder is not None:
                 return conv(x, graph)
-            return conv(self.drop(x, graph), graph).relu()
-
-        def normalised(x: Tensor, pair: tuple[Module, Module]) -> Tensor:
-            conv, norm = pair
             return norm(conv(self.drop(x, graph), graph)).relu()
 
-        if self.norms:
-            x = self.run(normalised, zip(self.convs, self.norms, strict=True), x)
-        else:
-            x = self.run(layer, self.convs, x)
+        x = self.run(layer, list(zip(self.convs, self.norms, strict=True)), x)
         return self.output(self.drop(x, graph), graph)

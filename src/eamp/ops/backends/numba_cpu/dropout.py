@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import carray, cfunc, njit
+from numba import carray, njit
 from torch import Tensor
 
+from eamp.graph.compiled_code import KEPT
+from eamp.ops.backends.numba_cpu.compiling import compiled
 from eamp.ops.backends.numba_cpu.threads import draw_ticket, pointer, run
 from eamp.ops.memory import large_empty_like
 
@@ -40,7 +42,7 @@ def launch(name: str, x: Tensor, size: int, seed: int, p: float, *places: Tensor
     addresses = [t.data_ptr() for t in (x, out, *places)] + [0] * (2 - len(places))
     block = np.array([0, size, x.numel(), seed, round(p * 2**32), *addresses, 0], np.int64)
     block.view(np.float64)[SCALE] = 1 / (1 - p)
-    run(tasks(np.float64 if x.dtype == torch.float64 else np.float32)[name], block)
+    run(task(name, np.float64 if x.dtype == torch.float64 else np.float32), block)
     return out
 
 
@@ -80,10 +82,14 @@ def hashed(place, first, second):
 
 
 @functools.cache
-def tasks(real: Any) -> dict[str, Any]:
-    """Return the tasks, compiled for one type of features."""
+def task(name: str, real: Any) -> Any:
+    """Return one task, compiled for one type of features."""
+    return compiled(kernels(real)[name], cache=KEPT)
 
-    @cfunc("void(voidptr)", cache=True)
+
+def kernels(real: Any) -> dict[str, Any]:
+    """Return the tasks for one type of features."""
+
     def drop(block):
         slots = carray(block, SLOTS, np.int64)
         size, threshold = slots[SIZE], np.uint32(slots[THRESHOLD])
@@ -99,7 +105,6 @@ def tasks(real: Any) -> dict[str, Any]:
                 target[k] = source[k] * scale if kept else real(0)
             piece = draw_ticket(block)
 
-    @cfunc("void(voidptr)", cache=True)
     def drop_rows(block):
         slots = carray(block, SLOTS, np.int64)
         rows, threshold = slots[SIZE], np.uint32(slots[THRESHOLD])

@@ -1,4 +1,4 @@
-"""The CPU kernels, compiled by Numba: tasks that share out the rows of a CSR graph.
+"""The CPU kernels over edges: energies, and what the entropy step makes of them.
 
 Differences are taken before anything is summed, so the result is exact however far the embedding
 has collapsed. Each product of differences belongs to both ends of its edge: it is computed at the
@@ -6,34 +6,39 @@ end of the lower number and carried to the other through ``reverse``, which save
 Neighbours of higher numbers are the last of a row, so that the processor predicts every branch.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
-from numba import carray, cfunc
+from numba import carray
 
-from eamp.ops.backends.numba_cpu.rows import (
-    OPTIONS,
-    add_differences,
-    first_row,
-    neighbour_factor,
-    over_temperature,
-    set_differences,
-    set_neighbours,
+from eamp.ops.backends.numba_cpu.block import (
+    COL,
+    EDGES,
+    ENERGY,
+    FACTOR,
+    FEATURES,
+    NODES,
+    PARTS,
+    PER_EDGE,
+    PER_NODE,
+    REVERSE,
+    ROWPTR,
+    SCALE,
+    SLOTS,
+    TEMPERATURE,
+    WEIGHT,
+    Q,
+    R,
+    X,
+    Y,
 )
+from eamp.ops.backends.numba_cpu.rows import first_row, over_temperature
 from eamp.ops.backends.numba_cpu.threads import draw_ticket, pointer
 
-# The block of 64-bit numbers that a task reads: counts, addresses (0 if not given), a flag, reals.
-TICKET, PARTS, NODES, FEATURES, EDGES, *_addresses = range(25)
-ROWPTR, COL, REVERSE, WEIGHT, Q, R, X, Y, PER_EDGE, *_more = _addresses
-PER_NODE, SCALE, ENERGY, OUT, BASE, UNIT, BIAS, FLAG, TEMPERATURE, FACTOR, SLOTS = _more
 
+def edge_kernels(real: Any, index: Any) -> dict[str, Any]:
+    """Return the tasks that read edges, for one type of features and one of indices."""
 
-@functools.cache
-def tasks(real: Any, index: Any) -> dict[str, Any]:
-    """Return the tasks, compiled for one type of features and one of indices."""
-
-    @cfunc("void(voidptr)", **OPTIONS)
     def squared(block):
         """Set per_edge[e] = ‖x_i − x_j‖²."""
         slots = carray(block, SLOTS, np.int64)
@@ -66,7 +71,6 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                     per_edge[e] = per_edge[reverse[e]] = total0
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)
     def inner(block):
         """Set per_edge[e] = (x_i − x_j)·(y_i − y_j)."""
         slots = carray(block, SLOTS, np.int64)
@@ -98,7 +102,6 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                     per_edge[e] = per_edge[reverse[e]] = total0
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)
     def row_sums(block):
         """Set per_node_i = Σ_e a_e per_edge[e] over the edges of row i."""
         slots = carray(block, SLOTS, np.int64)
@@ -117,7 +120,6 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 out[i] = total
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)
     def drive(block):
         """Set E_i = C_i/2 Σ_e a_e per_edge[e] and q_i = γ C_i e^{−E_i/T} (1 − E_i/T).
 
@@ -143,7 +145,6 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 q[i] = factor * c[i] * np.exp(-ratio) * (real(1) - ratio)
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)
     def drive_backward(block):
         """Set the q and r of ∂x = W(q, G) + W(r, x), and each node's share of ∂T.
 
@@ -175,126 +176,4 @@ def tasks(real: Any, index: Any) -> dict[str, Any]:
                 per_node[i] = slope * ratio
             part = draw_ticket(block)
 
-    @cfunc("void(voidptr)", **OPTIONS)
-    def enter(block):
-        """Set out_i = u_i x_i and per_node_i = ‖x_i‖², with u in unit."""
-        slots = carray(block, SLOTS, np.int64)
-        parts, n, features = slots[PARTS], slots[NODES], slots[FEATURES]
-        x = carray(pointer(slots[X]), (n, features), real)
-        out = carray(pointer(slots[OUT]), (n, features), real)
-        u, square = carray(pointer(slots[UNIT]), n, real), carray(pointer(slots[PER_NODE]), n, real)
-        part = draw_ticket(block)
-        while part < parts:
-            for i in range(n * part // parts, n * (part + 1) // parts):
-                total = real(0)
-                for f in range(features):
-                    total += x[i, f] * x[i, f]
-                    out[i, f] = u[i] * x[i, f]
-                square[i] = total
-            part = draw_ticket(block)
-
-    @cfunc("void(voidptr)", **OPTIONS)
-    def weighted(block):
-        """Set out_i = Σ_j a_ij ((q_i + q_j)(x_i − x_j) + (r_i + r_j)(y_i − y_j)).
-
-        The second summand is there if y is given. If base is given, the result is base_i + u_i
-        out_i, with u in unit, or 1.
-        """
-        slots = carray(block, SLOTS, np.int64)
-        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
-        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
-        col = carray(pointer(slots[COL]), m, index)
-        weighted = slots[WEIGHT] != 0
-        weight = carray(pointer(slots[WEIGHT]), m, real)
-        q, r = carray(pointer(slots[Q]), n, real), carray(pointer(slots[R]), n, real)
-        x, y = (
-            carray(pointer(slots[X]), (n, features), real),
-            carray(pointer(slots[Y]), (n, features), real),
-        )
-        out, base = (
-            carray(pointer(slots[OUT]), (n, features), real),
-            carray(pointer(slots[BASE]), (n, features), real),
-        )
-        u = carray(pointer(slots[UNIT]), n, real)
-        part = draw_ticket(block)
-        while part < parts:
-            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
-                set_differences(out, q, x, col, weight, weighted, i, rowptr[i], rowptr[i + 1])
-                if slots[Y] != 0:
-                    add_differences(out, r, y, col, weight, weighted, i, rowptr[i], rowptr[i + 1])
-                if slots[BASE] != 0:
-                    scale = u[i] if slots[UNIT] != 0 else real(1)
-                    for f in range(features):
-                        out[i, f] = base[i, f] + scale * out[i, f]
-            part = draw_ticket(block)
-
-    @cfunc("void(voidptr)", **OPTIONS)
-    def neighbours(block):
-        """Set out_i = (1 − γ) q_i (r_i x_i + Σ_j a_ij r_j x_j) + γ y_i + b.
-
-        r_i x_i is there if the flag is set, y and the bias b if they are given.
-        """
-        slots, reals = carray(block, SLOTS, np.int64), carray(block, SLOTS, np.float64)
-        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
-        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
-        col = carray(pointer(slots[COL]), m, index)
-        weighted = slots[WEIGHT] != 0
-        weight = carray(pointer(slots[WEIGHT]), m, real)
-        q, r = carray(pointer(slots[Q]), n, real), carray(pointer(slots[R]), n, real)
-        x, y = (
-            carray(pointer(slots[X]), (n, features), real),
-            carray(pointer(slots[Y]), (n, features), real),
-        )
-        out = carray(pointer(slots[OUT]), (n, features), real)
-        bias = carray(pointer(slots[BIAS]), features, real)
-        share = real(reals[FACTOR])
-        part = draw_ticket(block)
-        while part < parts:
-            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
-                left, e, end = (real(1) - share) * q[i], rowptr[i], rowptr[i + 1]
-                if slots[FLAG] != 0:
-                    set_neighbours(
-                        out, left, r, x, col, weight, weighted, i, left * r[i], i, e, end
-                    )
-                elif e < end:
-                    w = left * neighbour_factor(r, weight, weighted, col[e], e)
-                    set_neighbours(out, left, r, x, col, weight, weighted, col[e], w, i, e + 1, end)
-                else:
-                    for f in range(features):
-                        out[i, f] = 0
-                if slots[Y] != 0:
-                    for f in range(features):
-                        out[i, f] += share * y[i, f]
-                if slots[BIAS] != 0:
-                    for f in range(features):
-                        out[i, f] += bias[f]
-            part = draw_ticket(block)
-
-    @cfunc("void(voidptr)", **OPTIONS)
-    def channel_products(block):
-        """Set out_i = Σ_j a_ij (x_i − x_j) ⊙ (y_i ± y_j), with a plus if the flag is set."""
-        slots = carray(block, SLOTS, np.int64)
-        parts, n, features, m = slots[PARTS], slots[NODES], slots[FEATURES], slots[EDGES]
-        rowptr = carray(pointer(slots[ROWPTR]), n + 1, index)
-        col = carray(pointer(slots[COL]), m, index)
-        weighted = slots[WEIGHT] != 0
-        weight = carray(pointer(slots[WEIGHT]), m, real)
-        x, y = (
-            carray(pointer(slots[X]), (n, features), real),
-            carray(pointer(slots[Y]), (n, features), real),
-        )
-        out = carray(pointer(slots[OUT]), (n, features), real)
-        sign = real(1) if slots[FLAG] != 0 else real(-1)
-        part = draw_ticket(block)
-        while part < parts:
-            for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
-                for f in range(features):
-                    out[i, f] = 0
-                for e in range(rowptr[i], rowptr[i + 1]):
-                    j, a = col[e], weight[e] if weighted else real(1)
-                    for f in range(features):
-                        out[i, f] += a * (x[i, f] - x[j, f]) * (y[i, f] + sign * y[j, f])
-            part = draw_ticket(block)
-
-    per_row = (row_sums, drive, drive_backward, enter, weighted, neighbours, channel_products)
-    return {task.__name__: task for task in (squared, inner, *per_row)}
+    return {task.__name__: task for task in (squared, inner, row_sums, drive, drive_backward)}

@@ -1,6 +1,8 @@
 """The CPU backend: the compiled kernels on torch's tensors and threads."""
 
+import functools
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,7 +10,11 @@ from torch import Tensor
 
 from eamp.graph import CSR
 from eamp.ops.backends import Backend, StepInput
-from eamp.ops.backends.numba_cpu.kernels import FACTOR, TEMPERATURE, TICKET, tasks
+from eamp.ops.backends.numba_cpu.block import FACTOR, TEMPERATURE, TICKET
+from eamp.ops.backends.numba_cpu.compiling import compiled
+from eamp.ops.backends.numba_cpu.kernels import edge_kernels
+from eamp.ops.backends.numba_cpu.row_kernels import row_kernels
+from eamp.ops.backends.numba_cpu.rows import OPTIONS
 from eamp.ops.backends.numba_cpu.threads import run
 from eamp.ops.memory import large_empty, large_empty_like
 from eamp.ops.precision import TINY, in_dtype
@@ -57,15 +63,20 @@ def launch(
         operands.append(operand.contiguous())
         addresses.append(operands[-1].data_ptr())
     parts = PARTS_PER_THREAD * torch.get_num_threads()
-    compiled = tasks(
-        np.float64 if x.dtype == torch.float64 else np.float32,
-        np.int64 if csr.col.dtype == torch.int64 else np.int32,
-    )
+    real = np.float64 if x.dtype == torch.float64 else np.float32
+    index = np.int64 if csr.col.dtype == torch.int64 else np.int32
     block = np.array([0, parts, *x.shape, csr.col.numel(), *addresses, flag, 0, 0], np.int64)
     block.view(np.float64)[TEMPERATURE : FACTOR + 1] = temperature, factor
     for name in names:
         block[TICKET] = 0
-        run(compiled[name], block)
+        run(task(name, real, index), block)
+
+
+@functools.cache
+def task(name: str, real: Any, index: Any) -> Any:
+    """Return one task, compiled for one type of features and one of indices."""
+    kernels = {**edge_kernels(real, index), **row_kernels(real, index)}
+    return compiled(kernels[name], **OPTIONS)
 
 
 class NumbaBackend(Backend):
@@ -91,7 +102,7 @@ class NumbaBackend(Backend):
     ) -> Tensor:
         """W(q, x)_i = Σ_j a_ij (q_i + q_j)(x_i − x_j), plus W(r, y) in the same pass."""
         out = large_empty_like(x)
-        launch(("weighted",), csr, x, y=y, q=q, r=r, out=out)
+        launch(("weighted" if y is None else "weighted_pair",), csr, x, y=y, q=q, r=r, out=out)
         return out
 
     def neighbour_sums(
@@ -157,7 +168,7 @@ class NumbaStep:
         operands = {"q": q, "r": r, "per_node": per_node, "scale": c, "energy": energy}
         operands |= {"y": grad_step, "per_edge": large_empty(csr.col.numel(), x)}
         launch(("inner", "drive_backward"), csr, x, False, factor, temperature, **operands)
-        launch(("weighted",), csr, grad_step, y=x, q=q, r=r, out=out)
+        launch(("weighted_pair",), csr, grad_step, y=x, q=q, r=r, out=out)
         return out, per_node.sum()
 
     def added(
