@@ -36,7 +36,8 @@ class GCN(NodeClassifier):
         form: ``"authors"`` for the layer in the code of the paper's authors, or ``"paper"`` for the
             layer in the paper's equations, whose default ``placement`` is ``"input"``.
         norm: The name of a PyG normalisation between each hidden layer and its activation, such as
-            ``"BatchNorm"``, ``"GraphNorm"`` or ``"PairNorm"``, or ``None``. It follows the step.
+            ``"BatchNorm"`` or ``"GraphNorm"``, or ``None``. It follows the step. For pair
+            normalisation see :class:`PairNormGCN`.
         initial_gain: Factor on the initial (Glorot) weights of the hidden layers.
             :math:`\sqrt 2` keeps the scale of an embedding through weights and ReLU.
 
@@ -97,7 +98,7 @@ class GCN(NodeClassifier):
         """Multiply the weights of the hidden layers by ``initial_gain``."""
         for name, parameter in self.convs.named_parameters():
             if name.endswith("lin.weight"):
-                parameter *= self.initial_gain
+                parameter.mul_(self.initial_gain)
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
@@ -113,3 +114,17 @@ class GCN(NodeClassifier):
 
         x = self.run(layer, list(zip(self.convs, self.norms, strict=True)), x)
         return self.output(self.drop(x, graph), graph)
+
+
+def norm_of(name: str | None, channels: int) -> Module:
+    """Return a normalisation of PyG by its name, or the identity for ``None``."""
+    if name is None:
+        return Identity()
+    try:
+        norm: Module = normalization_resolver(name, in_channels=channels)
+    except TypeError as error:
+        raise ValueError(
+            f"norm must be a normalisation that takes its number of channels, as in 'BatchNorm' or "
+            f"'GraphNorm', but is {name!r}; for pair normalisation take PairNormGCN."
+        ) from error
+    return norm
