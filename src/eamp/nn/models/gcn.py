@@ -1,5 +1,6 @@
 """The plain graph convolutional network and, with ``entropy=``, the Entropic GCN."""
 
+from inspect import signature
 from itertools import count, pairwise
 from typing import Literal
 
@@ -120,11 +121,10 @@ def norm_of(name: str | None, channels: int) -> Module:
     """Return a normalisation of PyG by its name, or the identity for ``None``."""
     if name is None:
         return Identity()
-    try:
-        norm: Module = normalization_resolver(name, in_channels=channels)
-    except TypeError as error:
+    norm: Module = normalization_resolver(name, in_channels=channels)
+    if "in_channels" not in signature(type(norm)).parameters:
         raise ValueError(
             f"norm must be a normalisation that takes its number of channels, as in 'BatchNorm' or "
             f"'GraphNorm', but is {name!r}; for pair normalisation take PairNormGCN."
-        ) from error
+        )
     return norm
