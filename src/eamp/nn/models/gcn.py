@@ -1,6 +1,5 @@
 """The plain graph convolutional network and, with ``entropy=``, the Entropic GCN."""
 
-from inspect import signature
 from itertools import count, pairwise
 from typing import Literal
 
@@ -80,10 +79,7 @@ class GCN(NodeClassifier):
         self.output = GCNConv(widths[-1], out_channels)
         if paper and norm:
             raise ValueError("norm is an option of form='authors'; form='paper' has none.")
-        norms = (
-            normalization_resolver(norm, width) if norm else Identity() for width in widths[1:]
-        )
-        self.norms = ModuleList(norms)
+        self.norms = ModuleList(norm_of(norm, width) for width in widths[1:])
         if not initial_gain > 0:
             raise ValueError(f"initial_gain must be a number > 0, but is {initial_gain!r}.")
         self.initial_gain = initial_gain
@@ -121,10 +117,11 @@ def norm_of(name: str | None, channels: int) -> Module:
     """Return a normalisation of PyG by its name, or the identity for ``None``."""
     if name is None:
         return Identity()
-    norm: Module = normalization_resolver(name, in_channels=channels)
-    if "in_channels" not in signature(type(norm)).parameters:
+    try:
+        norm: Module = normalization_resolver(name, in_channels=channels)
+    except TypeError as error:
         raise ValueError(
             f"norm must be a normalisation that takes its number of channels, as in 'BatchNorm' or "
             f"'GraphNorm', but is {name!r}; for pair normalisation take PairNormGCN."
-        )
+        ) from error
     return norm
