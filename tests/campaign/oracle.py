@@ -166,7 +166,8 @@ class Tolerances:
         limits, double = torch.finfo(accumulate_dtype(case.x)), torch.finfo(torch.float64).eps
         self.unit, self.least = ROUNDINGS * limits.eps, limits.smallest_normal
         # The parts of a derivative are rounded to the dtype of the features before they are added.
-        self.coarse = max(self.unit, 8 * torch.finfo(case.x.dtype).eps)
+        self.coarse_eps = 8 * torch.finfo(case.x.dtype).eps
+        self.coarse = max(self.unit, self.coarse_eps)
         self.c, self.t, self.normalize = c, case.temperature, case.normalize
         self.away = (z.unsqueeze(0) - z.unsqueeze(1)).abs()  # [n, n, F]
         # Rounding of u⊙x, and of differences in the matrix form.
@@ -241,10 +242,12 @@ class Tolerances:
         g_away = (g.unsqueeze(0) - g.unsqueeze(1)).abs()
         top = self.c.max() if len(self.c) else 0.0
         far = g_away.max() if g.numel() else 0.0
+        # The published formula and the layer multiply g, which rounds it.
+        g_blur = self.coarse_eps * (g.abs().unsqueeze(0) + g.abs().unsqueeze(1))
         # The errors of T ∂q/∂E, first those of the weights and then those of what they multiply.
         inner = top * (self.a * (self.away * g_away).sum(2)).sum(1)
         near = self.blurred(self.away) * (g_away + self.matrix * far)
-        near = near + self.away * (self.unit * g_away + self.matrix * far)
+        near = near + self.away * (self.unit * g_away + self.matrix * far + g_blur)
         dinner = top * (self.a * near.sum(2)).sum(1)
         slope, dslope = inner * self.p * self.size, inner * self.drive + dinner * self.p * self.size
         if self.normalize:
@@ -253,7 +256,7 @@ class Tolerances:
             slope = slope * self.size + full * slope.sum()
         slope, dslope = (top / self.t * (1 + self.size) * each for each in (slope, dslope))
         q, dq = top * self.p * self.size, top * self.drive
-        total = self.differences(dq, g_away) + self.differences(q, self.coarse * g_away)
+        total = self.differences(dq, g_away) + self.differences(q, self.coarse * g_away + g_blur)
         total = total + self.differences(q, torch.zeros_like(g_away) + self.matrix * far)
         total = total + self.differences(dslope, self.away)
         return total + self.differences(slope, self.blurred(self.away) + self.coarse * self.away)
