@@ -83,6 +83,6 @@ def ends_before_the_moment(
         return running.wait(chance.uniform(0.2, 6))
     end = time.monotonic() + 120
     while time.monotonic() < end and not work.busy(folder, running.children()):
-        if running.wait(0.1):
+        if running.wait(0.2):
             return True
     return running.wait(chance.uniform(0, 1.5))
