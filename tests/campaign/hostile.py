@@ -31,7 +31,7 @@ def hostile(options: Options) -> Tally:
     if options.hostile is not None:
         chosen = random.Random(options.seed).sample(chosen, options.hostile)
     # A training of nothing special; it also compiles what is compiled once.
-    idle = run([*EAMP, "train", *TINY, "--data", SMALL], options.folder / "idle")
+    idle = run([*EAMP, "train", *TINY, "--data", SMALL], options.folder / "idle", watched=True)
     tally.counts |= dict.fromkeys(("inputs", "refused", "harmless", "executed"), 0)
     with ThreadPoolExecutor(options.cores) as pool:
         tries = [
@@ -65,7 +65,8 @@ def attempt(each: Input, folder: Path, idle: Ended) -> tuple[Ended, list[str]]:
     limits = {"RLIMIT_DATA": 8 * 2**30, "RLIMIT_CPU": SECONDS}
     command = [str(word) for word in tried.command]
     patience = 2 * SECONDS * max(1.0, idle.seconds / QUICK)
-    ended = run(command, folder / "output", patience, environment=environment, limits=limits)
+    how = {"environment": environment, "limits": limits, "watched": True}
+    ended = run(command, folder / "output", patience, **how)
     faults = list(tried.check(ended)) if ended.status == 0 else []
     if place.marker.exists():
         faults.append("executed the program inside")

@@ -12,7 +12,7 @@ from tests.campaign.processes import Running, kill, outlived
 from tests.campaign.stores import Work, check, search, sweep, training, undisturbed
 from tests.campaign.tally import Options, Tally
 
-PARENT = 0.3  # share of the kills that hit the parent
+PARENT = 0.2  # share of the kills that hit the parent
 END = 15.0  # seconds in which the workers of a killed parent must end
 SHARES = {"sweep": 0.7, "tune": 0.2, "train": 0.1}  # of the kills
 GAVE_UP = "workers died one after the other"  # after five kills in a row; a resumed sweep goes on
@@ -78,11 +78,11 @@ def resumed_until_finished(
 def ends_before_the_moment(
     work: Work, running: Running, folder: Path, chance: random.Random
 ) -> bool:
-    """Wait for a random moment, every other time one at which a worker trains."""
-    if chance.random() < 0.5:
-        return running.wait(chance.uniform(0.2, 4))
+    """Wait for a random moment, mostly one at which a worker trains."""
+    if chance.random() < 0.3:
+        return running.wait(chance.uniform(0.2, 6))
     end = time.monotonic() + 120
     while time.monotonic() < end and not work.busy(folder, running.children()):
-        if running.wait(0.1):
+        if running.wait(0.2):
             return True
     return running.wait(chance.uniform(0, 1.5))
