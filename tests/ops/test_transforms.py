@@ -146,9 +146,9 @@ def test_checkpoints_compute_again_on_the_backend_of_the_forward_pass(
         return sums(self, *given)
 
     monkeypatch.setattr(TorchBackend, "neighbour_sums", counted)
-    model = eamp.nn.GCN(3, 3, 2, num_layers=4, checkpoint=True)
+    model = eamp.nn.GCN(4, 3, 2, num_layers=4, checkpoint=True)
     with eamp.backend("torch"):
-        out = model(torch.randn(4, 3), PATH)
+        out = model(torch.randn(4, 4), PATH)
     forward = len(calls)
     out.sum().backward()
     backward, again = 5, 2  # one sum per layer, and the first segment a second time
