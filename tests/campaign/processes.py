@@ -146,8 +146,13 @@ def peak_memory(number: int) -> int:
 
 
 def alive(number: int) -> bool:
-    """Return whether a process runs; one that has ended and was not waited for does not."""
+    """Return whether a process of eamp runs; one that has ended and was not waited for does not.
+
+    Another process may have been given the number of one that has ended.
+    """
     try:
+        if b"eamp" not in Path(f"/proc/{number}/cmdline").read_bytes():
+            return False
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
