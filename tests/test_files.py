@@ -22,11 +22,12 @@ def test_a_file_holds_the_content_as_it_is(kind: type, tmp_path: Path) -> None:
     assert [*file.parent.iterdir()] == [file]
 
 
-def test_the_file_that_a_link_leads_to_is_replaced(tmp_path: Path) -> None:
+def test_a_link_is_replaced_and_not_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("of somebody else")
     (tmp_path / "link").symlink_to(tmp_path / "file")
     write_atomically(tmp_path / "link", "text")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "file").read_text() == "text"
+    assert (tmp_path / "link").read_text() == "text"
+    assert (tmp_path / "file").read_text() == "of somebody else"
 
 
 def test_the_file_and_its_new_name_reach_the_disk_in_this_order(

@@ -26,7 +26,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
         >>> Path(folder, "out", "cells.csv").read_text()
         'depth,accuracy'
     """
-    path = Path(os.path.realpath(path))  # the file that a link leads to is replaced, not the link
+    path = Path(path)  # a link of this name is replaced, not the file that it leads to
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
@@ -54,7 +54,7 @@ def sync_folder(folder: Path) -> None:
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
     """Remove the temporary files of processes that were killed while they wrote ``path``."""
-    path = Path(os.path.realpath(path))
+    path = Path(path)
     for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         temporary.unlink(missing_ok=True)
 

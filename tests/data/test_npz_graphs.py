@@ -1,4 +1,5 @@
 import io
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from eamp.data import load
+from eamp.data import load, npz_graphs
 from eamp.data.errors import DataError
 from eamp.data.npz_graphs import from_npz
 
@@ -158,3 +159,20 @@ def test_header_that_promises_more_than_the_file_holds_is_refused(
         zipped.writestr("x.npy", header.getvalue())
     with pytest.raises(DataError, match=r"mine\.npz"):
         from_npz(path)
+
+
+def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "mine.npz")
+    with pytest.raises(DataError, match="not a regular file"):
+        from_npz(tmp_path / "mine.npz")
+
+
+def test_little_on_the_disk_that_is_much_in_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(npz_graphs, "UNPACKED", 2**20)
+    arrays = good() | {"x": np.zeros((NODES, 2**16))}
+    np.savez_compressed(tmp_path / "mine.npz", **arrays)
+    with pytest.raises(DataError, match="write it again without compression"):
+        from_npz(tmp_path / "mine.npz")
+    assert from_npz(save(tmp_path, **arrays)).num_features == 2**16

@@ -130,3 +130,8 @@ def test_eamp_train_marks_runs_that_diverged(
     with pytest.warns(TrainingWarning, match="training diverged: .* Try a lower learning rate"):
         assert main(command) == 0
     assert "(diverged)" in capsys.readouterr().out
+
+
+def test_a_name_holds_no_control_characters() -> None:
+    with pytest.raises(ValueError, match="name must be text of one line"):
+        Cell("gcn", "grid:4x4", depth=2, name="a\x1b[2Jb")

@@ -1,6 +1,7 @@
 """Your own graph: an ``.npz`` file of plain arrays, checked before it is used."""
 
 import os
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from eamp.data.splits import MASKS, Array
 
 REQUIRED = ("edge_index", "x", "y")
 OPTIONAL = ("edge_weight", *MASKS)
+# A compressed file larger than this must not be this many times smaller than its arrays. Deflate
+# reaches 1000 for zeros; bag-of-words features reach some 50.
+UNPACKED, RATIO = 2**30, 100
 SAVE = "numpy.savez(path, edge_index=..., x=..., y=...)"
 
 
@@ -34,10 +38,15 @@ def from_npz(path: StrPath) -> Data:
 def read_arrays(path: Path) -> dict[str, Array]:
     """Return all arrays of an ``.npz`` file by name."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would wait without end
+            raise DataError(f"{path} is not a regular file. Write one with {SAVE}.")
         with path.open("rb") as file:
             stored = np.load(file, allow_pickle=False)
             if isinstance(stored, np.lib.npyio.NpzFile):
+                check_unpacked_size(path, stored)
                 return {name: stored[name] for name in stored.files}
+    except DataError:
+        raise
     except FileNotFoundError:
         raise DataError(f"there is no file {path}. Write it with {SAVE}.") from None
     except Exception as error:  # a damaged zip or array header can raise nearly anything
@@ -45,6 +54,16 @@ def read_arrays(path: Path) -> dict[str, Array]:
             f"{path} cannot be read as an .npz file of plain arrays: {error}. Write it with {SAVE}."
         ) from error
     raise DataError(f"{path} holds a single array, expected several. Write it with {SAVE}.")
+
+
+def check_unpacked_size(path: Path, stored: np.lib.npyio.NpzFile) -> None:
+    """Raise an error for a file that would fill the memory with what takes no space on the disk."""
+    unpacked = sum(member.file_size for member in stored.zip.infolist())
+    if unpacked > UNPACKED and unpacked > RATIO * path.stat().st_size:
+        raise DataError(
+            f"{path} unpacks to {unpacked / 2**30:.1f} GiB, over {RATIO} times its size. If you "
+            f"trust it, write it again without compression, with {SAVE}."
+        )
 
 
 def data_from_arrays(arrays: dict[str, Array]) -> Data:

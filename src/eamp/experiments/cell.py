@@ -61,6 +61,8 @@ class Cell(Settings):
                 raise ValueError(f"{name} must be a mapping, as in {example}, but is {value!r}.")
         _ = self.rules  # raises an error for values that the protocol cannot take
         object.__setattr__(self, "name", self.name or self.model)
+        if not str(self.name).isprintable():  # it could clear the terminal that shows it
+            raise ValueError(f"name must be text of one line, but is {self.name!r}.")
 
     @classmethod
     def from_job(cls, job: Job) -> "Cell":
