@@ -11,7 +11,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -371,7 +371,7 @@ def name_with_a_formula(place: Place) -> Try:
 
 def name_with_control_characters(place: Place) -> Try:
     """A name that clears the terminal."""
-    return named(place, "a\x1b[2J\x07b")
+    return replace(named(place, "a\x1b[2J\x07b"), statuses=(2,))
 
 
 def name_like_an_option(place: Place) -> Try:

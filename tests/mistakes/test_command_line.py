@@ -152,3 +152,9 @@ def test_a_reader_that_goes_away_is_no_mistake(command: list[str]) -> None:
     eamp.stdout.close()
     _, said = eamp.communicate()
     assert said == b""
+
+
+def test_an_option_that_is_nested_too_deeply(capsys: pytest.CaptureFixture[str]) -> None:
+    deep = '{"weight":' * 10_000 + "1" + "}" * 10_000
+    assert main(["train", "--data", "grid:4x4", "--entropy", deep]) == 2
+    assert "nested too deeply" in capsys.readouterr().err

@@ -136,3 +136,17 @@ def test_a_bad_row_reaches_two_hops_and_no_further(where: int, backend: str, bad
     far = [i for i in range(n) if i not in near]
     torch.testing.assert_close(energy[far], good_energy[far])
     torch.testing.assert_close(gradient[far], good[far])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_edge_of_weight_0_is_no_edge_even_between_distant_nodes(backend: str) -> None:
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    graph = eamp.Graph(edge_index, edge_weight=torch.tensor([0.0, 0.0, 1.0, 1.0]))
+    x = torch.tensor([[1e30, 0.0], [0.0, 1.0], [1.0, 1.0]], requires_grad=True)
+    alone, pair = x.detach()[1:], torch.tensor([[0, 1], [1, 0]])
+    with eamp.backend(backend):
+        energy, step = eamp.dirichlet_energy(x, graph), eamp.entropy_gradient(x, graph, 1.0)
+        (gradient,) = torch.autograd.grad(energy.sum() + step.square().sum(), x)
+    assert gradient.isfinite().all()
+    torch.testing.assert_close(energy[1:], eamp.dirichlet_energy(alone, pair))
+    torch.testing.assert_close(step[1:], eamp.entropy_gradient(alone, pair, 1.0))

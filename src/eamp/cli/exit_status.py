@@ -37,6 +37,8 @@ def fail(error: object) -> int:
         message = f"{place}{error.strerror}{way_out}."
     elif isinstance(error, MemoryError):
         message = "not enough memory; try a smaller graph, --width or --depth."
+    elif isinstance(error, RecursionError):
+        message = "an option or a file is nested too deeply; write it with fewer brackets."
     print("eamp: " + re.sub(r"\s*\n\s*", " ", message.strip()), file=sys.stderr)
     return FAILED
 
@@ -55,7 +57,7 @@ def told(run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         fail("interrupted.")
         return INTERRUPTED
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError, RecursionError) as error:
         return fail(error)
 
 

@@ -18,9 +18,11 @@ from eamp.graph import CSR
 
 
 def neighbours(csr: CSR, i: int) -> Iterator[tuple[int, float]]:
-    """Yield ``(j, a_ij)`` for every neighbour ``j`` of node ``i``."""
+    """Yield ``(j, a_ij)`` for every neighbour ``j`` of node ``i``; weight 0 means no neighbour."""
     for e in range(int(csr.rowptr[i]), int(csr.rowptr[i + 1])):
-        yield int(csr.col[e]), 1.0 if csr.edge_weight is None else float(csr.edge_weight[e])
+        a = 1.0 if csr.edge_weight is None else float(csr.edge_weight[e])
+        if a != 0:
+            yield int(csr.col[e]), a
 
 
 def normaliser(x: Tensor, csr: CSR) -> list[float]:

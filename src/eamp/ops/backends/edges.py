@@ -4,6 +4,7 @@ All transforms of ``torch.func`` and forward-mode AD work on them. Other backend
 those, so inside a transform this one takes their place. It holds tensors of edges × features.
 """
 
+import torch
 from torch import Tensor
 
 from eamp.graph import CSR
@@ -26,7 +27,8 @@ def summed(values: Tensor, csr: CSR) -> Tensor:
     """Return Σ_j a_ij v_ij at every node."""
     if csr.edge_weight is not None:
         weight = csr.edge_weight.to(values.dtype)
-        values = values * weight.reshape(-1, *(1,) * (values.dim() - 1))
+        weight = weight.reshape(-1, *(1,) * (values.dim() - 1))
+        values = torch.where(weight == 0, weight, weight * values)  # 0 however large the value is
     zeros = values.new_zeros(csr.rowptr.numel() - 1, *values.shape[1:])
     return zeros.index_add(0, rows_of_entries(csr), values)
 

@@ -32,7 +32,7 @@ from eamp.ops.backends.numba_cpu.block import (
     X,
     Y,
 )
-from eamp.ops.backends.numba_cpu.rows import first_row, over_temperature
+from eamp.ops.backends.numba_cpu.rows import edge_term, first_row, over_temperature
 from eamp.ops.backends.numba_cpu.threads import draw_ticket, pointer
 
 
@@ -116,7 +116,7 @@ def edge_kernels(real: Any, index: Any) -> dict[str, Any]:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
                 total = real(0)
                 for e in range(rowptr[i], rowptr[i + 1]):
-                    total += weight[e] * per_edge[e] if weighted else per_edge[e]
+                    total += edge_term(per_edge, weight, weighted, e)
                 out[i] = total
             part = draw_ticket(block)
 
@@ -139,7 +139,7 @@ def edge_kernels(real: Any, index: Any) -> dict[str, Any]:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
                 total = real(0)
                 for e in range(rowptr[i], rowptr[i + 1]):
-                    total += weight[e] * per_edge[e] if weighted else per_edge[e]
+                    total += edge_term(per_edge, weight, weighted, e)
                 energy[i] = c[i] * (total * real(0.5))
                 ratio = over_temperature(energy[i], temperature)
                 q[i] = factor * c[i] * np.exp(-ratio) * (real(1) - ratio)
@@ -166,7 +166,7 @@ def edge_kernels(real: Any, index: Any) -> dict[str, Any]:
             for i in range(first_row(rowptr, part, parts), first_row(rowptr, part + 1, parts)):
                 grad_q = real(0)
                 for e in range(rowptr[i], rowptr[i + 1]):
-                    grad_q += weight[e] * per_edge[e] if weighted else per_edge[e]
+                    grad_q += edge_term(per_edge, weight, weighted, e)
                 ratio = over_temperature(energy[i], temperature)
                 cp = factor * c[i] * np.exp(-ratio)
                 # 0 where p is, however large the products of differences are.

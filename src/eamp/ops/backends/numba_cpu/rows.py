@@ -41,6 +41,14 @@ def over_temperature(energy, temperature):
 
 
 @njit(**INNER)
+def edge_term(per_edge, weight, weighted, e):
+    """Return a_ij v_ij, which is 0 for an edge of weight 0, however large v_ij is."""
+    if not weighted:
+        return per_edge[e]
+    return weight[e] * per_edge[e] if weight[e] != 0 else weight[e]
+
+
+@njit(**INNER)
 def edge_factor(q, weight, weighted, i, j, e):
     """Return a_ij (q_i + q_j)."""
     return (q[i] + q[j]) * weight[e] if weighted else q[i] + q[j]
