@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 
 from eamp.nn import GCN
 from eamp.training import CheckpointError, Epoch, TrainingWarning, train
@@ -72,10 +72,15 @@ def flipped(content: bytes) -> bytes:
     return content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
 
 
+def nested(content: bytes) -> bytes:
+    record = {"fingerprint": "{}", "history": "[" * 100_000}
+    return save({"weight": torch.ones(3)}, record)
+
+
 @pytest.mark.parametrize(
     "damage",
-    [lambda c: c[:100], lambda c: c[:-1], lambda c: b"", lambda c: bytes(len(c)), flipped],
-    ids=["header", "truncated", "empty", "zeros", "bit"],
+    [lambda c: c[:100], lambda c: c[:-1], lambda c: b"", lambda c: bytes(len(c)), flipped, nested],
+    ids=["header", "truncated", "empty", "zeros", "bit", "nested"],
 )
 def test_a_damaged_checkpoint_is_set_aside_and_the_run_starts_anew(
     tmp_path: Path, damage: Callable[[bytes], bytes]

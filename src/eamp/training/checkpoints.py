@@ -106,7 +106,10 @@ def load_checkpoint(
         CheckpointError: if it is no checkpoint, or one of a run with another identity.
     """
     tensors, metadata = parsed(content, path)
-    saved, history = json.loads(metadata["fingerprint"]), json.loads(metadata["history"])
+    try:
+        saved, history = json.loads(metadata["fingerprint"]), json.loads(metadata["history"])
+    except (ValueError, RecursionError) as error:
+        raise DamagedCheckpointError(f"{path} is damaged: {error}.") from error
     if saved.setdefault("graph", identity["graph"]) != identity["graph"]:  # new in the file
         raise CheckpointError(
             f"{path} was written by a run on other data: the graph has changed since. Delete the "
@@ -145,7 +148,7 @@ def parsed(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str
         tensors = load(content)
         # A safetensors file begins with the length of its header, which is JSON.
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, RecursionError) as error:
         raise DamagedCheckpointError(f"{path} is damaged: {error}.") from error
     metadata = header.get("__metadata__") or {}
     if not {"fingerprint", "history"} <= metadata.keys():
