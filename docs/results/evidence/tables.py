@@ -163,6 +163,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "gcnii_pubmed": partial(compare, "gcnii_pubmed", "GCNII"),
     "paper_equation": partial(compare, "paper_equation", "no step"),
     "deep_models": partial(by_depth, "deep_models"),
+    "thermostat_search": partial(compare, "thermostat_search", "PairNorm, individually, scale 3"),
+    "thermostat_init": partial(compare, "thermostat_init", "PairNorm, individually, scale 3"),
     "map_of_temperatures": map_of_temperatures,
     "measures": measures,
 }
