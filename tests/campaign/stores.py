@@ -160,7 +160,8 @@ def check(work: Work, folder: Path, calm: Path, tally: Tally) -> bool:
         for job in jobs:
             tally.fault(f"{work.name}: {name}: {job[:300]} in {folder}")
     hidden = [file.name for file in folder.rglob(".*") if file.is_file()]
-    left = [file.name for file in folder.glob("checkpoints/*")]
+    # Damaged checkpoints are set aside for their owner to look at.
+    left = [file.name for file in folder.glob("checkpoints/*") if file.suffix != ".damaged"]
     if leftovers := [*hidden, *left]:
         tally.fault(f"{work.name}: left behind in {folder}: {', '.join(leftovers[:5])}")
     return not (lost or twice or changed)
