@@ -2,6 +2,7 @@
 
 import os
 import stat
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
         with path.open("rb") as file:
             stored = np.load(file, allow_pickle=False)
             if isinstance(stored, np.lib.npyio.NpzFile):
-                check_unpacked_size(path, stored)
+                check_unpacked_size(path)
                 return {name: stored[name] for name in stored.files}
     except DataError:
         raise
@@ -56,9 +57,10 @@ def read_arrays(path: Path) -> dict[str, Array]:
     raise DataError(f"{path} holds a single array, expected several. Write it with {SAVE}.")
 
 
-def check_unpacked_size(path: Path, stored: np.lib.npyio.NpzFile) -> None:
+def check_unpacked_size(path: Path) -> None:
     """Raise an error for a file that would fill the memory with what takes no space on the disk."""
-    unpacked = sum(member.file_size for member in stored.zip.infolist())
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > UNPACKED and unpacked > RATIO * path.stat().st_size:
         raise DataError(
             f"{path} unpacks to {unpacked / 2**30:.1f} GiB, over {RATIO} times its size. If you "
