@@ -119,3 +119,14 @@ def test_the_permuted_control_is_the_step_with_other_drives() -> None:
     assert torch.autograd.gradcheck(
         lambda x: ops.entropy_step(x, g, 0.8, variant="permuted")[0], (x,)
     )
+
+
+@pytest.mark.parametrize("backend", ["numba", "torch"])
+def test_derivatives_in_half_precision_overflow_to_infinity_and_not_to_nan(backend: str) -> None:
+    edge_index = torch.tensor([[0, 1], [1, 0]])
+    x = 0.01 + 1e-4 * torch.tensor([[0.0, 1.0, 2.0], [1.0, -1.0, 1.0]])
+    x = x.half().requires_grad_()
+    upstream = torch.tensor([[1.0, -2.0, 3.0], [-1.0, 1.0, 2.0]]).half()
+    with eamp.backend(backend):
+        gradient = eamp.entropy_gradient(x, edge_index, 2e-7)
+    assert not torch.autograd.grad(gradient, x, upstream)[0].isnan().any()

@@ -63,8 +63,9 @@ def entropy_step(
         drive = permuted(drive, graph) if variant == "permuted" else drive
         return drive if published else c * drive
 
-    step = weighted_by_squares(x, graph, q)
-    return c.to(x.dtype).unsqueeze(1) * step if published else step, found[0]
+    # In half precision the parts of a derivative can overflow where their sum does not.
+    step = weighted_by_squares(widen(x), graph, q)
+    return in_dtype(c.unsqueeze(1) * step if published else step, x.dtype), found[0]
 
 
 def permuted(drive: Tensor, graph: Graph) -> Tensor:
