@@ -42,7 +42,7 @@ def edges_from(first, end, col, weight, real: tl.constexpr, EDGES: tl.constexpr)
     there = e < end
     j = tl.load(col + e, mask=there, other=0).to(tl.int64)
     a = tl.full([EDGES, 1], 1.0, real) if weight is None else read(weight, e, there, real)
-    return there, j, a
+    return there & (a != 0), j, a  # an edge of weight 0 is no edge
 
 
 @triton.jit
