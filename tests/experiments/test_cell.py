@@ -12,7 +12,7 @@ import torch
 from eamp.cli import main
 from eamp.data import DataError, csbm
 from eamp.experiments import cell as module
-from eamp.experiments.cell import Cell
+from eamp.experiments.cell import Cell, file_stamp
 from eamp.experiments.several_seeds import train_seeds
 from eamp.training import CheckpointError, TrainingWarning
 
@@ -135,3 +135,12 @@ def test_eamp_train_marks_runs_that_diverged(
 def test_a_name_holds_no_control_characters() -> None:
     with pytest.raises(ValueError, match="name must be text of one line"):
         Cell("gcn", "grid:4x4", depth=2, name="a\x1b[2Jb")
+
+
+@pytest.mark.parametrize("name", ["cora", "actor", "undirected:minesweeper", "grid:4x4"])
+def test_a_file_with_the_name_of_a_dataset_is_not_taken_for_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name.removeprefix("undirected:")).write_text("not a graph")
+    assert file_stamp(name) is None

@@ -12,7 +12,7 @@ from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import graph_digest, load
 from eamp.data.loading import GENERATORS
-from eamp.data.planetoid import SIZES
+from eamp.data.sources import SIZES
 from eamp.experiments.schema import (
     JSON_COLUMNS,
     TEXT_COLUMNS,

@@ -1,4 +1,4 @@
-"""A backend is one class and one line: proved with one that is defined here."""
+"""A backend is one class and one line: proved with one that is registered here."""
 
 from __future__ import annotations
 
@@ -9,53 +9,13 @@ from torch import Tensor
 
 import eamp
 from eamp import ops
-from eamp.graph import CSR
-from eamp.graph.csr import rows_of_entries
 from eamp.ops import backends, reference
-from eamp.ops.backends import Backend
+from eamp.ops.backends.edges import EdgesBackend
 from problems import problems
 
 
-class EdgewiseBackend(Backend):
-    """Gathers both ends of every edge: short, and slow."""
-
-    def ends(self, x: Tensor, csr: CSR) -> tuple[Tensor, Tensor]:
-        return x[rows_of_entries(csr)], x[csr.col.long()]
-
-    def summed(self, values: Tensor, csr: CSR) -> Tensor:
-        if csr.edge_weight is not None:
-            weight = csr.edge_weight.to(values.dtype)
-            values = values * weight.reshape(-1, *(1,) * (values.dim() - 1))
-        zeros = values.new_zeros(csr.rowptr.numel() - 1, *values.shape[1:])
-        return zeros.index_add(0, rows_of_entries(csr), values)
-
-    def squared_differences(self, x: Tensor, csr: CSR) -> Tensor:
-        return self.inner_differences(x, x, csr)
-
-    def inner_differences(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
-        (x_i, x_j), (y_i, y_j) = self.ends(x, csr), self.ends(y, csr)
-        return self.summed(((x_i - x_j) * (y_i - y_j)).sum(1), csr)
-
-    def weighted_differences(
-        self, q: Tensor, x: Tensor, csr: CSR, r: Tensor | None = None, y: Tensor | None = None
-    ) -> Tensor:
-        out = self.channel_differences(q.unsqueeze(1), x, csr)
-        return out if r is None or y is None else out + self.weighted_differences(r, y, csr)
-
-    def neighbour_sums(
-        self, left: Tensor, x: Tensor, right: Tensor, csr: CSR, self_loops: bool
-    ) -> Tensor:
-        scaled = right.unsqueeze(1) * x
-        total = self.summed(self.ends(scaled, csr)[1], csr)
-        return left.unsqueeze(1) * (total + scaled if self_loops else total)
-
-    def channel_products(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:
-        (x_i, x_j), (y_i, y_j) = self.ends(x, csr), self.ends(y, csr)
-        return self.summed((x_i - x_j) * (y_i - y_j), csr)
-
-    def channel_differences(self, g: Tensor, x: Tensor, csr: CSR) -> Tensor:
-        (g_i, g_j), (x_i, x_j) = self.ends(g, csr), self.ends(x, csr)
-        return self.summed((g_i + g_j) * (x_i - x_j), csr)
+class EdgewiseBackend(EdgesBackend):
+    """A backend of a user: the sums alone, without a fused step."""
 
 
 @pytest.fixture(autouse=True)
