@@ -52,6 +52,24 @@ def test_every_recipe_of_the_evidence_has_a_table() -> None:
         assert load_recipe(path)[1]
 
 
+def test_comparisons_are_paired_by_seed_and_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the depth of the row, or at the largest depth of the reference."""
+    monkeypatch.setattr(EVIDENCE, "HERE", tmp_path)
+    accuracies = {("lazy walk", 8): 0.5, ("lazy walk", 16): 0.6, ("step", 8): 0.7, ("MLP", 1): 0.4}
+    rows = [
+        {"data": "d", "name": name, "depth": depth, "seed": 0, "split": split, "epochs": 9}
+        | {"test_accuracy": accuracy + 0.1 * split}
+        for split in range(3)
+        for (name, depth), accuracy in accuracies.items()
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
+    head, _, *lines = rows_of(EVIDENCE.compare("r", "lazy walk"))
+    assert head[4:7] == ["splits", "epochs", "from *lazy walk*"]
+    assert [line[6] for line in lines] == ["", "", "+20.0", "-20.0"]
+
+
 @pytest.mark.parametrize("key", paper_tables.KEYS)
 def test_paper(key: str, tmp_path: Path) -> None:
     frames = load_frames(RESULTS / "paper")

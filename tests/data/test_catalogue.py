@@ -16,10 +16,18 @@ def folder(tiny: dict[str, Any], tmp_path: Path) -> Path:
 
 
 def test_list_shows_what_is_cached(folder: Path) -> None:
-    assert [entry.cached for entry in available()] == [False] * 6 + [None] * 4
+    assert [entry.cached for entry in available()] == [False] * 6 + [None] * 11
     get("cora", folder=folder)
     assert [entry.cached for entry in available()][:6] == [True] + [False] * 5
     assert str(available()[0]).split()[:2] == ["cora", "cached"]
+
+
+def test_every_example_of_the_list_can_be_loaded() -> None:
+    names = [entry.name for entry in available()]
+    prefixes = [name.removesuffix("<name>") for name in names if name.endswith(":<name>")]
+    assert len(prefixes) == 5
+    for name in ("chains", "distance", *(f"{prefix}csbm" for prefix in prefixes)):
+        assert check(name).state == "valid"
 
 
 def test_get_returns_a_summary(folder: Path) -> None:

@@ -103,6 +103,31 @@ def test_a_name_that_says_which_graph_it_is_does_not_load_it(
     monkeypatch.setattr(module, "load", None)
     for name in ("cora", "undirected:CiteSeer", "csbm:nodes=50", "grid:4x4", "pyg:WebKB/Texas"):
         assert "graph" not in cell(name, 0).job
+        assert "graph" not in cell(f"extra_edges=0.5:{name}", 0).job
+
+
+def test_every_seed_draws_its_own_harder_version() -> None:
+    """Means over seeds then cover the draw, and networks with the same seed share their graph."""
+    plain = "csbm:nodes=60,features=8"
+    for name, same in ((f"corrupted_features=0.5:{plain}", False), (plain, True)):
+        first, second = (replace(cell(name, 0), seed=seed) for seed in (0, 1))
+        assert torch.equal(first.graph.x, second.graph.x) == same
+        assert replace(first, model="gcnii").graph is first.graph
+        assert torch.equal(first.graph.edge_index, second.graph.edge_index)
+    assert replace(cell(f"extra_edges=0.5:{plain}", 0), seed=-1).graph.num_edges == 360
+    assert cell(f"extra_edges=0.5:{plain}", 0).key != cell(plain, 0).key
+
+
+def test_a_harder_version_of_a_file_notices_that_the_file_changes(
+    own_graph: tuple[str, Callable[[int], None]],
+) -> None:
+    path, write = own_graph
+    mine = cell(f"corrupted_features=0.5:undirected:{path}", 0)
+    job = mine.job
+    assert job["graph"] not in (cell(path, 0).job["graph"], replace(mine, seed=1).job["graph"])
+    write(1)
+    with pytest.raises(ValueError, match="holds another graph than when this job was queued"):
+        mine.check_graph(job)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +162,13 @@ def test_a_name_holds_no_control_characters() -> None:
         Cell("gcn", "grid:4x4", depth=2, name="a\x1b[2Jb")
 
 
-@pytest.mark.parametrize("name", ["cora", "actor", "undirected:minesweeper", "grid:4x4"])
+@pytest.mark.parametrize(
+    "name", ["cora", "actor", "undirected:minesweeper", "missing_features:cora", "grid:4x4"]
+)
 def test_a_file_with_the_name_of_a_dataset_is_not_taken_for_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / name.removeprefix("undirected:")).write_text("not a graph")
+    file = name.removeprefix("undirected:").removeprefix("missing_features:")
+    (tmp_path / file).write_text("not a graph")
     assert file_stamp(name) is None

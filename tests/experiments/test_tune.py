@@ -87,8 +87,8 @@ def test_test_nodes_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     honest, blind = Store(tmp_path, "honest"), Store(tmp_path, "blind")
     tune(Search(CELL, SPACE), honest, trials=7)
 
-    def with_wrong_test_labels(name: str, normalize_features: bool, split: int) -> Data:
-        graph = load_graph(name, normalize_features, split).clone()
+    def with_wrong_test_labels(*settings: Any) -> Data:
+        graph = load_graph(*settings).clone()
         graph.y = torch.where(graph.test_mask, (graph.y + 1) % graph.num_classes, graph.y)
         return graph
 

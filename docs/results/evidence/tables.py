@@ -81,21 +81,22 @@ def not_run(recipe: str) -> str:
 
 
 def compare(recipe: str, reference: str) -> str:
-    """Compare every network with the one named ``reference`` on the same data, seed by seed."""
+    """Compare every network with the one named ``reference``, on the same data, seed and split."""
     table = cells(recipe)
     if table is None:
         return not_run(recipe)
     rows = []
+    runs = [column for column in ("seed", "split") if column in table]
     for (data, name, depth), part in table.groupby(["data", "name", "depth"], sort=False):
         beside = table[(table["data"] == data) & (table["name"] == reference)]
-        # At the same depth if the reference has it, else at its only depth.
-        same = beside[beside["depth"] == depth]
-        beside = (same if len(same) else beside).set_index("seed")["test_accuracy"]
-        accuracy = part.set_index("seed")["test_accuracy"]
+        # At the same depth if the reference has it, else at its largest depth.
+        at = depth if depth in set(beside["depth"]) else beside["depth"].max()
+        beside = beside[beside["depth"] == at].set_index(runs)["test_accuracy"]
+        accuracy = part.set_index(runs)["test_accuracy"]
         change = paired(accuracy, beside) if name != reference else ("", "", "")
         epochs = f"{part['epochs'].mean():.0f}"
         rows.append([data, name, str(depth), percent(accuracy), str(len(part)), epochs, *change])
-    head = ["data", "network", "layers", "test accuracy", "seeds", "epochs"]
+    head = ["data", "network", "layers", "test accuracy", f"{runs[-1]}s", "epochs"]
     return markdown([*head, f"from *{reference}*", "95 % interval", "p (t, Wilcoxon)"], rows)
 
 
@@ -165,6 +166,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "deep_models": partial(by_depth, "deep_models"),
     "thermostat_search": partial(compare, "thermostat_search", "PairNorm, individually, scale 3"),
     "thermostat_init": partial(compare, "thermostat_init", "PairNorm, individually, scale 3"),
+    "missing_features": partial(compare, "missing_features", "lazy walk"),
+    "corrupted": partial(compare, "corrupted", "lazy walk"),
+    "distant": partial(compare, "distant", "lazy walk"),
+    "heterophilous": partial(compare, "heterophilous", "lazy walk"),
     "map_of_temperatures": map_of_temperatures,
     "measures": measures,
 }

@@ -3,6 +3,7 @@
 from eamp.data.cache import cache_folder
 from eamp.data.catalogue import CheckResult, Entry, Summary, available, check, get, summarize
 from eamp.data.digests import graph_digest
+from eamp.data.distant import chains, distance
 from eamp.data.errors import DataError, DataWarning, RefusedError
 from eamp.data.loading import load
 from eamp.data.splits import Fractions, PerClass
@@ -19,8 +20,10 @@ __all__ = [
     "Summary",
     "available",
     "cache_folder",
+    "chains",
     "check",
     "csbm",
+    "distance",
     "get",
     "graph_digest",
     "grid",

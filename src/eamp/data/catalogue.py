@@ -10,6 +10,7 @@ from eamp.data import cache
 from eamp.data.cache import StrPath, cache_path
 from eamp.data.digests import ARRAY_DIGESTS
 from eamp.data.errors import DataError, RefusedError
+from eamp.data.harder import CHANGES, UNDIRECTED
 from eamp.data.loading import checked_name, load
 from eamp.data.sources import SIZES
 from eamp.data.splits import MASKS
@@ -32,7 +33,7 @@ class Entry:
 
     def __str__(self) -> str:
         state = {True: "cached", False: "not fetched", None: ""}[self.cached]
-        return f"{self.name:<24} {state:<12} {self.about}"
+        return f"{self.name:<30} {state:<12} {self.about}"
 
 
 @dataclass(frozen=True)
@@ -96,21 +97,27 @@ class CheckResult:
 
 
 def available() -> list[Entry]:
-    """List the names that :func:`load` knows.
+    """List the names that :func:`load` knows, and the prefixes that change a dataset.
 
     Example:
         >>> [entry.name for entry in available()][:6]
         ['cora', 'citeseer', 'pubmed', 'minesweeper', 'chameleon-filtered', 'actor']
-        >>> [entry.name for entry in available()][6:]
-        ['grid:<rows>x<columns>', 'csbm', '<path>.npz', 'pyg:<Dataset>[/<name>]']
+        >>> [entry.name for entry in available()][6:10]
+        ['grid:<rows>x<columns>', 'csbm', 'chains', 'distance']
+        >>> [entry.name for entry in available()][10:14]
+        ['<path>.npz', 'pyg:<Dataset>[/<name>]', 'undirected:<name>', 'labels_per_class=5:<name>']
     """
     about = "{} nodes, {} edges, {} features, {} classes".format
     return [
         *(Entry(name, about(*size), cache_path(name).is_file()) for name, size in SIZES.items()),
         Entry("grid:<rows>x<columns>", "four-neighbour grid with random features in [0, 1)"),
         Entry("csbm", "contextual stochastic block model, as in csbm:nodes=500,homophily=0.3"),
+        Entry("chains", "paths with their class at one end, as in chains:length=10,classes=3"),
+        Entry("distance", "hops to the nearest source, as in distance:shape=grid,sources=2"),
         Entry("<path>.npz", "your own graph: edge_index, x, y and, if you have them, masks"),
         Entry("pyg:<Dataset>[/<name>]", "a single-graph dataset of PyG, as in pyg:WebKB/Cornell"),
+        Entry(f"{UNDIRECTED}:<name>", "any of these with the missing directions of its edges"),
+        *(Entry(f"{change.example}<name>", change.about) for change in CHANGES.values()),
     ]
 
 

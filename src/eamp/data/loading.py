@@ -11,16 +11,28 @@ from torch_geometric.utils import coalesce, to_undirected
 
 from eamp.data.arrays import GraphArrays
 from eamp.data.cache import Arrays, StrPath, read_or_fetch
-from eamp.data.digests import ARRAY_DIGESTS, digest_of
+from eamp.data.digests import ARRAY_DIGESTS, digest_of, graph_digest
+from eamp.data.distant import chains, distance
 from eamp.data.errors import DataError
+from eamp.data.harder import CHANGES, UNDIRECTED, make_harder, split_name, values_of
 from eamp.data.npz_graphs import from_npz
 from eamp.data.pyg_datasets import from_pyg
 from eamp.data.sources import SIZES, fetch
 from eamp.data.splits import Split, apply_split, check_split
 from eamp.data.synthetic import csbm, grid
 
-GENERATORS: dict[str, Callable[..., Data]] = {"grid": grid, "csbm": csbm}
-EXAMPLES = {"grid": "grid:10x10,seed=1", "csbm": "csbm:nodes=500,homophily=0.3"}
+GENERATORS: dict[str, Callable[..., Data]] = {
+    "grid": grid,
+    "csbm": csbm,
+    "chains": chains,
+    "distance": distance,
+}
+EXAMPLES = {
+    "grid": "grid:10x10,seed=1",
+    "csbm": "csbm:nodes=500,homophily=0.3",
+    "chains": "chains:length=10,classes=3",
+    "distance": "distance:shape=grid,sources=2",
+}
 
 
 def load(
@@ -36,10 +48,12 @@ def load(
 
     Args:
         name: ``cora``, ``citeseer``, ``pubmed``, ``minesweeper``, ``chameleon-filtered`` or
-            ``actor``; ``grid:10x10`` or ``csbm:nodes=500,homophily=0.3`` (with the options of
-            :func:`grid` and :func:`csbm`); the path of an ``.npz`` file of your own; or
-            ``pyg:<Dataset>[/<name>]``. The prefix ``undirected:`` before any of them means
-            ``symmetrize=True``.
+            ``actor``; ``grid:10x10``, ``csbm:nodes=500,homophily=0.3``, ``chains`` or ``distance``
+            (with the options of :func:`grid`, :func:`csbm`, :func:`chains` and :func:`distance`);
+            the path of an ``.npz`` file of your own; or ``pyg:<Dataset>[/<name>]``. Prefixes before
+            any of them change it: ``undirected:`` means ``symmetrize=True``, and
+            ``missing_features:``, ``corrupted_features=0.3:``, ``extra_edges=0.5:`` and
+            ``labels_per_class=5:`` make it harder, after the split.
         folder: a folder with the files of the first six names, tried before GitHub and the package
             index. By default those in the environment variable ``EAMP_DATA``, which names one
             folder or several, separated as in ``PATH``.
@@ -47,15 +61,15 @@ def load(
             masks. ``"planetoid:20/500/1000"``: that many training nodes per class, validation and
             test nodes. ``"random:0.6/0.2/0.2"``: fractions. By default the graph's own masks if
             it has any, and else ``"random"``.
-        seed: seed of a drawn split. The seed of a generated graph is part of its name, as in
-            ``grid:10x10,seed=1``.
+        seed: seed of a drawn split and of what the prefixes draw. The seed of a generated graph is
+            part of its name, as in ``grid:10x10,seed=1``.
         symmetrize: whether to add the missing directions of a directed graph.
         refresh: whether to fetch the dataset again even if it is cached.
 
     Returns:
         A ``Data`` with ``x``, ``edge_index``, ``y``, ``train_mask``, ``val_mask`` and
-        ``test_mask``, and with ``name``, ``source``, ``digest`` (of the graph as it came),
-        ``split`` and ``num_classes``.
+        ``test_mask``, and with ``name``, ``source``, ``digest`` (of the graph as it came, or of the
+        harder version), ``split`` and ``num_classes``.
 
     Raises:
         DataError: if the dataset cannot be fetched or is not a usable graph, for example because
@@ -65,6 +79,8 @@ def load(
         >>> data = load("grid:3x4")
         >>> data.num_nodes, data.source, data.split
         (12, 'generated', 'random:0.6/0.2/0.2, seed 0')
+        >>> load("labels_per_class=2:csbm").train_mask.sum()
+        tensor(10)
     """
     full_name = checked_name(name)
     for option, value in (("symmetrize", symmetrize), ("refresh", refresh)):
@@ -73,11 +89,11 @@ def load(
     if not isinstance(folder, str | os.PathLike | None):
         raise DataError(f"folder must be a path; got {folder!r}.")
     check_split(split, seed)
-    text = full_name.removeprefix("undirected:")
-    symmetrize = symmetrize or text != full_name
+    prefixes, text = split_name(full_name)
+    values = values_of(prefixes)
     kind, _, options = text.partition(":")
     if text.lower() in SIZES:
-        full_name, text = full_name.lower(), text.lower()
+        full_name, text = full_name.removesuffix(text) + text.lower(), text.lower()
         arrays, source = read_or_fetch(text, refresh, lambda: fetch_arrays(text, folder))
         data, digest = GraphArrays(**arrays).to_data(), ARRAY_DIGESTS[text]
     else:
@@ -88,18 +104,14 @@ def load(
         elif text.endswith(".npz") or os.path.isfile(os.path.expanduser(text)):
             data, source = from_npz(text), "file"
         else:
-            known = [*SIZES, *GENERATORS]
-            close = difflib.get_close_matches(text.lower(), known, n=1)
-            guess = f" Did you mean {close[0]!r}?" if close else ""
-            raise DataError(
-                f"there is no dataset {text!r}.{guess} Known: {', '.join(known)}, the path of an "
-                ".npz file, or pyg:<Dataset>[/<name>] for a dataset of torch_geometric."
-            )
+            raise DataError(unknown(text))
         keys = [key for key in ("edge_index", "x", "y", "edge_weight") if key in data]
         digest = digest_of({key: data[key].numpy() for key in keys})
-    if symmetrize:
+    if symmetrize or UNDIRECTED in values:
         make_undirected(data)
     apply_split(data, split, seed)
+    if make_harder(data, values, seed):
+        digest = graph_digest(data)
     data.name, data.source, data.digest = full_name, source, digest
     data.num_classes = int(data.y.max()) + 1
     return data
@@ -115,6 +127,21 @@ def checked_name(name: object) -> str:
             f"got {type(name).__name__}.{hint}"
         )
     return text
+
+
+def unknown(name: str) -> str:
+    """Return the words of an error about a name, with the known ones."""
+    datasets, prefixes = [*SIZES, *GENERATORS], [UNDIRECTED, *CHANGES]
+    examples = [f"{UNDIRECTED}:", *(change.example for change in CHANGES.values())]
+    first = name.lower().partition(":")[0].partition("=")[0]
+    close = difflib.get_close_matches(name.lower(), datasets, n=1)
+    close = close or difflib.get_close_matches(first, prefixes, n=1)
+    guess = f" Did you mean {close[0]!r}?" if close else ""
+    return (
+        f"there is no dataset {name!r}.{guess} Known: {', '.join(datasets)}, the path of an .npz "
+        "file, or pyg:<Dataset>[/<name>] for a dataset of torch_geometric; and any of them after "
+        f"the prefixes {', '.join(examples)}"
+    )
 
 
 def fetch_arrays(name: str, folder: StrPath | None) -> tuple[Arrays, str]:

@@ -109,12 +109,11 @@ def csbm(
 
 
 def check_types(make: Callable[..., Data], options: Mapping[str, object]) -> None:
-    """Raise an error unless every option is a number, and a whole one if its default is."""
+    """Raise an error unless every option is of the kind of its default."""
+    kinds = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a number")}
     for name, parameter in inspect.signature(make).parameters.items():
-        whole = isinstance(parameter.default, int)
-        kind = numbers.Integral if whole else numbers.Real
+        kind, expected = kinds.get(type(parameter.default), (str, "text"))
         if not isinstance(options[name], kind) or isinstance(options[name], bool):
-            expected = "a whole number" if whole else "a number"
             raise DataError(
                 f"{make.__name__} needs {expected} as {name}, for example {parameter.default}; "
                 f"got {options[name]!r}."

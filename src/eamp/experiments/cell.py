@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import graph_digest, load
+from eamp.data.harder import CHANGES, split_name
 from eamp.data.loading import GENERATORS
 from eamp.data.sources import SIZES
 from eamp.experiments.schema import (
@@ -32,6 +33,7 @@ EXAMPLES = {
 }
 
 Stamp: TypeAlias = tuple[int, int, int]
+GraphSettings: TypeAlias = tuple[str, bool, int, int]
 
 __all__ = ["JSON_COLUMNS", "TEXT_COLUMNS", "Cell", "load_graph"]
 
@@ -81,8 +83,8 @@ class Cell(Settings):
     @property
     def graph_digest(self) -> str | None:
         """The digest of a graph that is read from a file; ``None`` if its name says which it is."""
-        key = self.data, self.normalize_features, self.split
-        return None if (stamp := file_stamp(self.data)) is None else digest_of_file(*key, stamp)
+        stamp = file_stamp(self.data)
+        return None if stamp is None else digest_of_file(*self.graph_settings, stamp)
 
     @property
     def job(self) -> Job:
@@ -96,9 +98,15 @@ class Cell(Settings):
         return protocol_of(self.protocol).with_changes(**(self.changes or {}))
 
     @property
+    def graph_settings(self) -> GraphSettings:
+        """The arguments of :func:`load_graph`; only harder versions of data depend on the seed."""
+        seed = self.seed % 2**64 if is_harder(self.data) else 0  # as torch reads negative seeds
+        return self.data, self.normalize_features, self.split, seed
+
+    @property
     def graph(self) -> Data:
         """The dataset, with the masks of the cell's split."""
-        return load_graph(self.data, self.normalize_features, self.split)
+        return load_graph(*self.graph_settings)
 
     def build(self) -> Module:
         """Return the untrained network, initialised under the cell's seed."""
@@ -122,22 +130,27 @@ class Cell(Settings):
         return train(self.build(), self.graph, self.rules, checkpoint=checkpoint, **options)
 
 
-def load_graph(name: str, normalize_features: bool = False, split: int = 0) -> Data:
+def is_harder(name: str) -> bool:
+    """Return whether a name asks for a harder version of data, as in ``missing_features:cora``."""
+    return any(prefix in CHANGES for prefix, _ in split_name(name)[0])
+
+
+def load_graph(name: str, normalize_features: bool, split: int, seed: int) -> Data:
     """Return a dataset with the masks of a split; data without masks have one, drawn at random."""
-    return loaded(name, normalize_features, split, file_stamp(name))
+    return loaded(name, normalize_features, split, seed, file_stamp(name))
 
 
 @lru_cache(maxsize=4)
-def loaded(name: str, normalize_features: bool, split: int, stamp: Stamp | None) -> Data:
+def loaded(name: str, normalize_features: bool, split: int, seed: int, stamp: Stamp | None) -> Data:
     """Load a dataset; another ``stamp`` means that its file has been written since."""
-    graph = load(name, split=split or None)
+    graph = load(name, split=split or None, seed=seed)
     return NormalizeFeatures()(graph) if normalize_features else graph
 
 
 @lru_cache(maxsize=1024)
-def digest_of_file(name: str, normalize_features: bool, split: int, stamp: Stamp) -> str:
+def digest_of_file(name: str, normalize_features: bool, split: int, seed: int, stamp: Stamp) -> str:
     """Return the digest of the graph in a file."""
-    return graph_digest(loaded(name, normalize_features, split, stamp))
+    return graph_digest(loaded(name, normalize_features, split, seed, stamp))
 
 
 def file_stamp(name: str) -> Stamp | None:
@@ -145,7 +158,7 @@ def file_stamp(name: str) -> Stamp | None:
 
     The names of datasets and of generated graphs say which graph they are; a path does not.
     """
-    text = name.removeprefix("undirected:")
+    text = split_name(name)[1]
     kind = text.partition(":")[0]
     if text.lower() in SIZES or kind.lower() in GENERATORS or kind == "pyg":
         return None

@@ -34,7 +34,7 @@ class Settings:
         protocol: paper or standard: how to train, and which epoch counts
         changes: changes to the protocol, as in {"conv_decay": 0.01}
         normalize_features: divide the features of every node by their sum
-        seed: seed of initialisation and training
+        seed: seed of initialisation and training, and of draws as in corrupted_features=0.3:cora
         split: which of the splits that come with the data, counted from 0
     """
 

@@ -54,8 +54,8 @@ def sweep(
     jobs = [cell.job for cell in cells]
     if retry_failed or count_settled(store, jobs) < len(jobs):
         # A dataset that cannot be loaded ends the sweep here rather than in every worker.
-        for graph in {(cell.data, cell.normalize_features, cell.split) for cell in cells}:
-            load_graph(*graph)
+        for settings in {cell.graph_settings for cell in cells}:
+            load_graph(*settings)
     run_jobs(store, jobs, workers, retry_failed)
     results = finished(store)
     done = [(cell, results[cell.key]) for cell in cells if cell.key in results]
