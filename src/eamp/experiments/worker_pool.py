@@ -110,7 +110,8 @@ class WorkerProcess:
         self.command += [f"--study={store.study.study_name}", f"--with_parent={os.getpid()}"]
         # The address may hold a password, and every user of a machine can read command lines.
         limits = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-        self.environment = {**os.environ, **limits, "EAMP_STORAGE": store.url}
+        # A user who limits the threads shares the machine with other work: more would spin in vain.
+        self.environment = {**limits, **os.environ, "EAMP_STORAGE": store.url}
         self.start()
 
     def start(self) -> None:

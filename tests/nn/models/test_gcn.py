@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import pytest
@@ -104,19 +105,27 @@ def test_norm_stands_between_a_layer_and_its_activation(x: Tensor) -> None:
     torch.testing.assert_close(model(x, graph), model.output(hidden, graph))
 
 
-def test_initial_gain_scales_the_weights_of_hidden_layers_alone(x: Tensor) -> None:
-    def weights(gain: float) -> list[Tensor]:
+@pytest.mark.parametrize(
+    ("gain", "expected"),
+    [
+        ("initial_gain", [2.0, 2.0, 1.0]),
+        ("input_gain", [2.0, 1.0, 1.0]),
+        ("output_gain", [1.0, 1.0, 2.0]),
+    ],
+)
+def test_gains_scale_the_initial_weights_of_their_layers(gain: str, expected: list[float]) -> None:
+    def weights(**options: float) -> list[Tensor]:
         torch.manual_seed(0)
-        model = GCN(5, 8, 3, num_layers=2, entropy={"weight": 1.0}, initial_gain=gain)
+        model = GCN(5, 8, 3, num_layers=2, entropy={"weight": 1.0}, **options)
         torch.manual_seed(1)
         model.reset_parameters()
         return [value for name, value in model.named_parameters() if name.endswith("lin.weight")]
 
     scales = [
         float((scaled / plain).detach().mean())
-        for scaled, plain in zip(weights(2.0), weights(1.0), strict=True)
+        for scaled, plain in zip(weights(**{gain: 2.0}), weights(), strict=True)
     ]
-    assert scales == pytest.approx([2.0, 2.0, 1.0])
+    assert scales == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +135,7 @@ def test_initial_gain_scales_the_weights_of_hidden_layers_alone(x: Tensor) -> No
         ({"norm": "PairNorm"}, "for pair normalisation take PairNormGCN"),
         ({"norm": "BatchNorm", "form": "paper"}, "norm is an option of form='authors'"),
         ({"initial_gain": 0.0}, "initial_gain must be a number > 0, but is 0.0"),
+        ({"output_gain": math.nan}, "output_gain must be a number > 0, but is nan"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:

@@ -83,3 +83,15 @@ def test_graphs_of_a_batch_do_not_see_each_other() -> None:
     )
     model = PairNormGCN(5, 16, 3, num_layers=3).double()
     torch.testing.assert_close(model(x, both), torch.cat([model(x[:10], one), model(x[10:], one)]))
+
+
+def test_output_gain_scales_the_first_logits() -> None:
+    def logits(gain: float) -> Tensor:
+        torch.manual_seed(0)
+        model = PairNormGCN(5, 8, 3, num_layers=2, output_gain=gain).double()
+        torch.manual_seed(1)
+        model.reset_parameters()
+        torch.manual_seed(2)
+        return model(torch.randn(10, 5, dtype=torch.float64), irregular_graph()).detach()
+
+    torch.testing.assert_close(logits(3.0), 3 * logits(1.0))

@@ -3,7 +3,6 @@
 from itertools import count, pairwise
 from typing import Literal
 
-import torch
 from torch import Tensor
 from torch.nn import Identity, Linear, Module, ModuleList
 from torch_geometric.nn.resolver import normalization_resolver
@@ -12,7 +11,7 @@ from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, scale_weights
 
 
 class GCN(NodeClassifier):
@@ -40,6 +39,10 @@ class GCN(NodeClassifier):
             normalisation see :class:`PairNormGCN`.
         initial_gain: Factor on the initial (Glorot) weights of the hidden layers.
             :math:`\sqrt 2` keeps the scale of an embedding through weights and ReLU.
+        input_gain: A further factor on the initial weights of the first hidden layer. It sets the
+            scale of the embedding, beside which learned biases are small or large.
+        output_gain: Factor on the initial weights of the output layer: the scale of the first
+            logits.
 
     Example:
         >>> model = GCN(16, 64, 7, num_layers=2, entropy=dict(weight=1.0, temperature=10.0))
@@ -57,6 +60,8 @@ class GCN(NodeClassifier):
         form: Literal["authors", "paper"] = "authors",
         norm: str | None = None,
         initial_gain: float = 1.0,
+        input_gain: float = 1.0,
+        output_gain: float = 1.0,
         checkpoint: bool = False,
     ) -> None:
         channels = (in_channels, hidden_channels, out_channels)
@@ -80,22 +85,19 @@ class GCN(NodeClassifier):
         if paper and norm:
             raise ValueError("norm is an option of form='authors'; form='paper' has none.")
         self.norms = ModuleList(norm_of(norm, width) for width in widths[1:])
-        if not initial_gain > 0:
-            raise ValueError(f"initial_gain must be a number > 0, but is {initial_gain!r}.")
-        self.initial_gain = initial_gain
+        self.initial_gain, self.input_gain, self.output_gain = initial_gain, input_gain, output_gain
         self.scale_weights()
 
     def reset_parameters(self) -> None:
-        """Reset every layer, and scale the weights of the hidden ones by ``initial_gain``."""
+        """Reset every layer, and scale the initial weights by the gains."""
         super().reset_parameters()
         self.scale_weights()
 
-    @torch.no_grad()
     def scale_weights(self) -> None:
-        """Multiply the weights of the hidden layers by ``initial_gain``."""
-        for name, parameter in self.convs.named_parameters():
-            if name.endswith("lin.weight"):
-                parameter.mul_(self.initial_gain)
+        """Multiply the initial weights of the layers by the gains."""
+        scale_weights(self.convs, self.initial_gain, "initial_gain")
+        scale_weights(self.convs[:1], self.input_gain, "input_gain")
+        scale_weights(self.output, self.output_gain, "output_gain")
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""

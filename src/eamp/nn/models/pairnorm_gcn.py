@@ -10,7 +10,7 @@ from eamp.nn.checks import check_count
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.pair_norm import PairNorm
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, scale_weights
 
 
 class PairNormGCN(NodeClassifier):
@@ -25,6 +25,7 @@ class PairNormGCN(NodeClassifier):
     Args:
         scale: See :class:`PairNorm`.
         scale_individually: See :class:`PairNorm`.
+        output_gain: Factor on the initial weights of the output convolution.
         count_output: Count the output convolution among ``num_layers``, as the paper's authors did.
 
     Example:
@@ -42,6 +43,7 @@ class PairNormGCN(NodeClassifier):
         entropy: Entropy = None,
         scale: float = 1.0,
         scale_individually: bool = False,
+        output_gain: float = 1.0,
         count_output: bool = False,
         checkpoint: bool = False,
     ) -> None:
@@ -52,6 +54,13 @@ class PairNormGCN(NodeClassifier):
         self.convs = entropic_layers((GCNConv(*pair) for pair in pairwise(widths)), entropy)
         self.norm = PairNorm(scale, scale_individually)
         self.output = GCNConv(widths[-1], out_channels)
+        self.output_gain = output_gain
+        scale_weights(self.output, output_gain, "output_gain")
+
+    def reset_parameters(self) -> None:
+        """Reset every layer, and scale the initial weights of the output convolution."""
+        super().reset_parameters()
+        scale_weights(self.output, self.output_gain, "output_gain")
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
