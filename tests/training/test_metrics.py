@@ -34,7 +34,7 @@ def tensors(nodes: list[tuple[int, int]]) -> tuple[Tensor, Tensor]:
         ([1.0, 2.0, 3.0], [0, 0, 1], 1.0, 1.0),
         ([3.0, 2.0, 1.0], [0, 0, 1], 0.0, 1 / 3),
         ([5.0, 5.0, 5.0, 5.0], [1, 0, 0, 0], 1 / 2, 1 / 4),  # nothing is preferred
-        # One tie of a positive with a negative: 2 + 1/2 of 4 pairs.
+        # One tie of a positive with a negative: 3 + 1/2 of 4 pairs.
         ([1.0, 2.0, 2.0, 3.0], [0, 1, 0, 1], 3.5 / 4, (1 + 2 / 3) / 2),
         # Two positives tied with one negative above another: (1 + 1/2) twice, of 4 pairs.
         ([2.0, 2.0, 2.0, 1.0], [1, 1, 0, 0], 3 / 4, 2 / 3),
