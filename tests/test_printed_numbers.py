@@ -45,6 +45,28 @@ def test_evidence() -> None:
     assert set(re.findall(r"<!-- table: (\w+) -->", page)) == set(EVIDENCE.TABLES)
 
 
+def test_the_evidence_names_other_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        ("cora", "step [a]", 0.8, 0.5, None, None, None),
+        ("cora", "step [b]", 0.9, 0.6, None, None, None),
+        ("mines", "step [a]", 0.8, 0.8, "roc_auc", 0.91, 0.7),
+        ("mines", "step [b]", 0.8, 0.8, "roc_auc", 0.97, 0.75),
+    ]
+    names = ["data", "name", "best_val_accuracy", "test_accuracy"]
+    names += ["metric", "best_val_metric", "test_metric"]
+    table = pd.DataFrame(rows, columns=names).assign(depth=2, seed=0, epochs=5)
+    monkeypatch.setattr(EVIDENCE, "HERE", tmp_path)
+    table.to_csv(tmp_path / "study.csv")
+    compared, chosen = EVIDENCE.compare("study", "step [a]"), EVIDENCE.by_depth("study")
+    assert "| test metric |" in compared
+    assert "| cora | step [b] | 2 | 60.0 | 1 | 5 | +10.0 |" in compared
+    assert "| mines (ROC AUC) | step [b] | 2 | 75.0 | 1 | 5 | +5.0 |" in compared
+    assert "| method | cora, 2 layers | mines (ROC AUC), 2 layers |" in chosen
+    assert "| step | 60.0 (1) | 75.0 (1) |" in chosen
+    table[table["metric"].isna()].drop(columns=names[4:]).to_csv(tmp_path / "study.csv")
+    assert "| test accuracy |" in EVIDENCE.compare("study", "step [a]")
+
+
 def test_every_recipe_of_the_evidence_has_a_table() -> None:
     for path in (RESULTS / "evidence").glob("*.yaml"):
         assert path.stem in EVIDENCE.TABLES

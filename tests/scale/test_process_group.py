@@ -9,7 +9,14 @@ import torch
 
 from eamp.scale.process_group import under_torchrun
 from eamp.training.process import SingleProcess
-from scale.jobs import last_words, started_differently, together, trained, warned
+from scale.jobs import (
+    gathered_by_the_group,
+    last_words,
+    started_differently,
+    together,
+    trained,
+    warned,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +49,24 @@ def test_in_single_precision_losses_are_those_of_one_process_up_to_rounding() ->
     history, _, _ = together(2, trained, EXACT, 50, torch.float32)[0]
     # Losses only: an accuracy changes by a whole node at a time.
     assert difference([row[:2] for row in history], [row[:2] for row in wanted]) < 1e-5
+
+
+def test_rows_are_gathered_one_process_after_the_other() -> None:
+    rows, places = [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]], [0, 0, 1]
+    assert together(3, gathered_by_the_group) == [[True, rows, places, []]] * 3
+
+
+@pytest.mark.parametrize(
+    "settings", [{"metric": "roc_auc", "classes": 2}, {"metric": "macro_f1"}], ids=str
+)
+def test_a_metric_that_is_no_sum_over_nodes_is_that_of_one_process(
+    settings: dict[str, Any],
+) -> None:
+    wanted, _, _ = trained(EXACT | settings, 5, torch.float64)
+    found = together(2, trained, EXACT | settings, 5, torch.float64)
+    assert len(wanted[0]) == 6
+    assert difference(found[0][0], wanted) < 1e-10
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("settings", [EXACT, DROPPING], ids=["exact", "dropping"])

@@ -14,6 +14,8 @@ from pathlib import Path
 import pandas as pd
 from scipy import stats
 
+from eamp.training import METRICS
+
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
 MAP = HERE.parent / "depth" / "where_it_helps.runs.csv"
@@ -34,7 +36,24 @@ def filled(text: str) -> str:
 def cells(recipe: str) -> pd.DataFrame | None:
     """Return the trained networks of a recipe, or ``None`` if there are none yet."""
     path = HERE / f"{recipe}.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return with_metric(pd.read_csv(path)) if path.exists() else None
+
+
+def with_metric(table: pd.DataFrame) -> pd.DataFrame:
+    """Add ``test`` and ``best_val``, and name metrics other than accuracy behind the data.
+
+    Of ``best_val``, higher values are better.
+    """
+    table = table.assign(test=table["test_accuracy"], best_val=table["best_val_accuracy"])
+    if "metric" not in table:
+        return table.assign(metric="accuracy")
+    own, table["metric"] = table["metric"].notna(), table["metric"].fillna("accuracy")
+    metrics = table["metric"].map(METRICS)
+    merits = [m.merit(v) for m, v in zip(metrics, table["best_val_metric"], strict=True)]
+    table["test"] = table["test_metric"].where(own, table["test"])
+    table["best_val"] = pd.Series(merits, table.index).where(own, table["best_val"])
+    named = table["data"] + " (" + metrics.map(lambda metric: metric.words) + ")"
+    return table.assign(data=table["data"].where(table["metric"] == "accuracy", named))
 
 
 def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -115,8 +134,8 @@ def by_depth(recipe: str) -> str:
             if at.empty:
                 row.append("")
                 continue
-            best = at.groupby("name")["best_val_accuracy"].mean().idxmax()
-            chosen = at[at["name"] == best]["test_accuracy"]
+            best = at.groupby("name")["best_val"].mean().idxmax()
+            chosen = at[at["name"] == best]["test"]
             row.append(f"{percent(chosen)} ({len(chosen)})")
         rows.append(row)
     return markdown(["method", *(f"{data}, {depth} layers" for data, depth in places)], rows)

@@ -30,7 +30,7 @@ def run(options: Namespace) -> int:
 
     from eamp.experiments.recipe import load_recipe
     from eamp.experiments.store import Store
-    from eamp.experiments.sweep import diverged_cells, failures, label, save, summary, sweep
+    from eamp.experiments.sweep import diverged_cells, failures, label, save, summaries, sweep
 
     name, cells = load_recipe(options.recipe)
     store = Store(options.output, name, shared.shared_storage(options))
@@ -41,6 +41,6 @@ def run(options: Namespace) -> int:
         print(f"warning: {line}", file=sys.stderr)
     if len(table):
         save(table, options.output)
-        show(summary(table, options.by_split))
+        show(*summaries(table, options.by_split), sep="\n")
     print(f"{len(table)} of {len(cells)} cells are in {options.output / 'cells.csv'}")
     return 0 if len(table) == len(cells) else 1
