@@ -12,7 +12,9 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from scipy import stats
+
+from eamp.experiments import statistics
+from eamp.experiments.statistics import Comparison, p_text
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
@@ -50,21 +52,16 @@ def percent(values: pd.Series) -> str:
     return mean if len(values) < 2 else f"{mean} ± {100 * values.std():.1f}"
 
 
-def paired(one: pd.Series, other: pd.Series) -> tuple[str, str, str]:
-    """Return mean, 95 % confidence interval and p-values of ``one`` − ``other``, seed by seed."""
-    both = pd.concat([one, other], axis=1, join="inner").dropna()
-    change = 100 * (both.iloc[:, 0] - both.iloc[:, 1])
-    if len(change) < 2 or not change.std():
-        return f"{change.mean():+.1f}" if len(change) else "", "", ""
-    half = stats.t.ppf(0.975, len(change) - 1) * change.std() / math.sqrt(len(change))
-    t, signed = stats.ttest_1samp(change, 0).pvalue, stats.wilcoxon(change).pvalue
-    interval = f"{change.mean() - half:+.1f} to {change.mean() + half:+.1f}"
-    return f"{change.mean():+.1f}", interval, f"{p_value(t)}, {p_value(signed)}"
-
-
-def p_value(p: float) -> str:
-    """Return a p-value with two digits at most."""
-    return "< .001" if p < 0.001 else f"{p:.2g}".removeprefix("0")
+def change_of(found: Comparison) -> tuple[str, str, str]:
+    """Return mean, 95 % confidence interval and p-values of paired differences, in percent."""
+    if math.isnan(found.p_t):
+        return "" if math.isnan(found.change) else f"{100 * found.change:+.1f}", "", ""
+    interval = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
+    return (
+        f"{100 * found.change:+.1f}",
+        interval,
+        f"{p_text(found.p_t)}, {p_text(found.p_wilcoxon)}",
+    )
 
 
 def number(value: float) -> str:
@@ -86,15 +83,12 @@ def compare(recipe: str, reference: str) -> str:
     if table is None:
         return not_run(recipe)
     rows = []
-    for (data, name, depth), part in table.groupby(["data", "name", "depth"], sort=False):
-        beside = table[(table["data"] == data) & (table["name"] == reference)]
-        # At the same depth if the reference has it, else at its only depth.
-        same = beside[beside["depth"] == depth]
-        beside = (same if len(same) else beside).set_index("seed")["test_accuracy"]
-        accuracy = part.set_index("seed")["test_accuracy"]
-        change = paired(accuracy, beside) if name != reference else ("", "", "")
-        epochs = f"{part['epochs'].mean():.0f}"
-        rows.append([data, name, str(depth), percent(accuracy), str(len(part)), epochs, *change])
+    compared = statistics.compare(table, reference).to_dict("records")
+    groups = table.groupby(["data", "name", "depth"], sort=False)
+    for ((data, name, depth), part), row in zip(groups, compared, strict=True):
+        found = Comparison(**{field: row[field] for field in Comparison.__annotations__})
+        epochs, accuracy = f"{part['epochs'].mean():.0f}", percent(part["test_accuracy"])
+        rows.append([data, name, str(depth), accuracy, str(len(part)), epochs, *change_of(found)])
     head = ["data", "network", "layers", "test accuracy", "seeds", "epochs"]
     return markdown([*head, f"from *{reference}*", "95 % interval", "p (t, Wilcoxon)"], rows)
 
@@ -144,7 +138,14 @@ def map_of_temperatures() -> str:
             [f"{homophily:g}", str(len(part)), *accuracies, f"{change.mean():+.1f}", "", ""]
         )
     accuracies = [f"{100 * values.mean():.1f}" for values in (finite, linear)]
-    rows.append(["all", str(len(linear)), *accuracies, *paired(linear, finite)])
+    rows.append(
+        [
+            "all",
+            str(len(linear)),
+            *accuracies,
+            *change_of(statistics.paired((linear - finite).dropna())),
+        ]
+    )
     head = ["homophily", "kinds of graph", "T = 1", "T = ∞", "difference", "95 % interval"]
     return markdown([*head, "p (t, Wilcoxon)"], rows)
 
