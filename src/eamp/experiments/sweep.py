@@ -197,16 +197,15 @@ def save(table: pd.DataFrame, folder: Path) -> None:
     write_csv(layer_energies(table), folder / "layer_energies.csv")
 
 
-def summaries(table: pd.DataFrame, by_split: bool = False) -> list[Table]:
-    """Return a summary for every metric, and every rule that selects an epoch by it."""
+def parts_by_metric(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the rows of every metric, and of every rule that selects an epoch by it."""
     if "metric" not in table:
-        return [summary(table, by_split)]
-    parts = table.groupby(["metric", "select"], sort=False, dropna=False)
-    return [summary(part, by_split) for _, part in parts]
+        return [table]
+    return [part for _, part in table.groupby(["metric", "select"], sort=False, dropna=False)]
 
 
 def readings_of(table: pd.DataFrame) -> dict[str, str]:
-    """Return the columns that a summary shows, with their headings."""
+    """Return the columns that a summary shows, with their headings; the last is of test nodes."""
     if "metric" not in table or pd.isna(name := table["metric"].iloc[0]):
         return {
             "best_val_accuracy": "highest validation accuracy",
@@ -219,12 +218,17 @@ def readings_of(table: pd.DataFrame) -> dict[str, str]:
     }
 
 
+def rows_by(table: pd.DataFrame, by_split: bool) -> list[str]:
+    """Return the columns that tell the rows of a summary apart."""
+    return ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
+
+
 def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
     """Return mean and deviation over seeds and splits, or with ``by_split`` over seeds alone.
 
     All rows have the same metric.
     """
-    by = ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
+    by = rows_by(table, by_split)
     over = [column for column in ("seed", "split") if column in table and column not in by]
     runs = " × ".join(f"{column}s" for column in over)
     readings = readings_of(table)
