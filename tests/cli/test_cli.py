@@ -112,6 +112,10 @@ def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
             ["train", *TINY, "--changes", '{"select": "foo"}'],
             "select must be one of 'val_loss', 'val_accuracy'",
         ),
+        (
+            ["train", *TINY, "--changes", '{"consistency": {"lambda": 1}}'],
+            "consistency has no lambda; it has passes, weight, temperature",
+        ),
         (["cite", "foo"], "foo"),
     ],
 )
@@ -129,6 +133,12 @@ def test_an_accuracy_is_called_what_it_is(capsys: pytest.CaptureFixture[str]) ->
     said = capsys.readouterr().out
     assert "test accuracy at the epoch of highest validation accuracy" in said
     assert 'protocol standard with {"epochs": 2, "select": "val_accuracy"}' in said
+
+
+def test_consistency_is_a_change_of_the_protocol(capsys: pytest.CaptureFixture[str]) -> None:
+    changes = '{"epochs": 2, "consistency": {"passes": 2}}'
+    assert main(["train", *TINY, "--changes", changes]) == 0
+    assert f"protocol standard with {changes}" in capsys.readouterr().out
 
 
 def test_a_directed_graph_is_refused_with_a_way_out(

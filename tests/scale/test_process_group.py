@@ -22,6 +22,10 @@ CALIBRATED: dict[str, Any] = {
     "entropy": {"weight": 2.0, "temperature": "auto"},
 }
 DROPPING: dict[str, Any] = {"model": "gcnii", "dropout": 0.5, "sparse": True}
+CONSISTENT: dict[str, Any] = {
+    **DROPPING,
+    "changes": {"consistency": {"passes": 2, "weight": 3.0, "confidence": 0.4}},
+}
 
 
 def difference(a: list[Any], b: list[Any]) -> float:
@@ -44,7 +48,9 @@ def test_in_single_precision_losses_are_those_of_one_process_up_to_rounding() ->
     assert difference([row[:2] for row in history], [row[:2] for row in wanted]) < 1e-5
 
 
-@pytest.mark.parametrize("settings", [EXACT, DROPPING], ids=["exact", "dropping"])
+@pytest.mark.parametrize(
+    "settings", [EXACT, DROPPING, CONSISTENT], ids=["exact", "dropping", "consistent"]
+)
 def test_checkpointed_layers_exchange_and_drop_the_same_again(settings: dict[str, Any]) -> None:
     wanted = trained(settings, 10, torch.float64)
     got = together(2, trained, settings | {"checkpoint": True}, 10, torch.float64)[0]

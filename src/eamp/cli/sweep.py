@@ -36,15 +36,7 @@ def run(options: Namespace) -> int:
     from eamp.experiments.recipe import load_recipe
     from eamp.experiments.statistics import check_reference, compare
     from eamp.experiments.store import Store
-    from eamp.experiments.sweep import (
-        diverged_cells,
-        failures,
-        label,
-        rows_by,
-        save,
-        summary,
-        sweep,
-    )
+    from eamp.experiments.sweep import diverged_cells, failures, label, save, summary, sweep
     from eamp.report.comparison import comparison_table, in_terminal
     from eamp.report.table import save as save_table
 
@@ -61,7 +53,7 @@ def run(options: Namespace) -> int:
         save(table, options.output)
         show(summary(table, options.by_split))
         if options.against is not None:
-            compared = compare(table, options.against, rows_by(table, options.by_split))
+            compared = compare(table, options.against, options.by_split)
             beside = comparison_table(compared, options.against)
             save_table(beside, options.output)
             show(in_terminal(beside))

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
+from eamp.training.objectives import Consistency
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -20,6 +22,8 @@ class Protocol:
         schedule: anneal the learning rate to 0 along a cosine over all epochs, or keep it.
         label_smoothing: of the training loss.
         patience: stop after this many epochs without a lower validation loss; ``None`` never stops.
+        consistency: options of :class:`~.objectives.Consistency`, as an object or a mapping;
+            ``None`` trains on the cross-entropy of a single pass.
     """
 
     select: Literal["val_loss", "val_accuracy"]
@@ -31,6 +35,7 @@ class Protocol:
     schedule: Literal["cosine", "none"] = "none"
     label_smoothing: float = 0.0
     patience: int | None = None
+    consistency: Consistency | None = None
 
     def __post_init__(self) -> None:
         known = get_type_hints(Protocol)
@@ -46,6 +51,8 @@ class Protocol:
             check_range("conv_decay", self.conv_decay, float, 0)
         if self.patience is not None:
             check_range("patience", self.patience, int, 1)
+        if self.consistency is not None:
+            object.__setattr__(self, "consistency", Consistency.of(self.consistency))
 
     def with_changes(self, **changes: Any) -> "Protocol":
         """Return the protocol with some settings changed."""
