@@ -116,6 +116,10 @@ def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
             ["train", *TINY, "--changes", '{"metric": "roc_auc"}'],
             "the metric roc_auc is for two classes, but y holds 5; use metric accuracy or macro_f1",
         ),
+        (
+            ["train", *TINY, "--changes", '{"consistency": {"lambda": 1}}'],
+            "consistency has no lambda; it has passes, weight, temperature",
+        ),
         (["cite", "foo"], "foo"),
     ],
 )
@@ -149,6 +153,12 @@ def test_a_metric_is_called_by_its_name(capsys: pytest.CaptureFixture[str], tmp_
     changes |= {"select": "val_metric"}
     assert main(["train", *data, "--changes", json.dumps(changes)]) == 0
     assert "test ROC AUC at the epoch of highest validation ROC AUC" in capsys.readouterr().out
+
+
+def test_consistency_is_a_change_of_the_protocol(capsys: pytest.CaptureFixture[str]) -> None:
+    changes = '{"epochs": 2, "consistency": {"passes": 2}}'
+    assert main(["train", *TINY, "--changes", changes]) == 0
+    assert f"protocol standard with {changes}" in capsys.readouterr().out
 
 
 def test_a_directed_graph_is_refused_with_a_way_out(

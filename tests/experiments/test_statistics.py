@@ -123,7 +123,7 @@ def test_pairs_have_the_same_seed_and_split() -> None:
     assert found["name"].tolist() == ["b", "a"]
     assert found["pairs"].tolist() == [3, 0]
     assert found["change"][0] == pytest.approx((0.1 + 0.2 + 0.3) / 3)
-    by_split = compare(table, "a", ["data", "name", "depth", "split"])
+    by_split = compare(table, "a", by_split=True)
     assert by_split["pairs"].tolist() == [2, 1, 0, 0]
     assert by_split["change"][1] == pytest.approx(0.2)
 

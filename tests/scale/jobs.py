@@ -250,9 +250,11 @@ def trained(
     if settings.pop("sparse", False):
         kept = torch.rand(data.x.shape, generator=torch.Generator().manual_seed(1)) < 0.04
         data.x = torch.where(kept, data.x, 0.0)
+    changes = settings.pop("changes", {})
     torch.manual_seed(0)
     model = MODELS[settings.pop("model")](6, 8, classes, 3, **settings).to(dtype)
-    rules = PROTOCOLS["standard"].with_changes(epochs=epochs, patience=None, metric=metric)
+    changes = {"epochs": epochs, "patience": None, "metric": metric, **changes}
+    rules = PROTOCOLS["standard"].with_changes(**changes)
 
     def after(epoch: int, figures: Epoch) -> None:
         if epoch == dies and dist.get_rank() == 1:

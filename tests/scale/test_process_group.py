@@ -29,6 +29,10 @@ CALIBRATED: dict[str, Any] = {
     "entropy": {"weight": 2.0, "temperature": "auto"},
 }
 DROPPING: dict[str, Any] = {"model": "gcnii", "dropout": 0.5, "sparse": True}
+CONSISTENT: dict[str, Any] = {
+    **DROPPING,
+    "changes": {"consistency": {"passes": 2, "weight": 3.0, "confidence": 0.4}},
+}
 
 
 def difference(a: list[Any], b: list[Any]) -> float:
@@ -69,7 +73,9 @@ def test_a_metric_that_is_no_sum_over_nodes_is_that_of_one_process(
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("settings", [EXACT, DROPPING], ids=["exact", "dropping"])
+@pytest.mark.parametrize(
+    "settings", [EXACT, DROPPING, CONSISTENT], ids=["exact", "dropping", "consistent"]
+)
 def test_checkpointed_layers_exchange_and_drop_the_same_again(settings: dict[str, Any]) -> None:
     wanted = trained(settings, 10, torch.float64)
     got = together(2, trained, settings | {"checkpoint": True}, 10, torch.float64)[0]

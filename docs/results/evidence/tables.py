@@ -116,7 +116,7 @@ def compare(recipe: str, reference: str, choose: bool = False) -> str:
         return not_run(recipe)
     table = chosen(table) if choose else table.assign(setting="")
     by, rows = ["data", "name", "depth"], []
-    compared = statistics.compare(table, reference, by, "test").to_dict("records")
+    compared = statistics.compare(table, reference, reading="test").to_dict("records")
     for (place, part), row in zip(table.groupby(by, sort=False), compared, strict=True):
         found = Comparison(**{field: row[field] for field in Comparison.__annotations__})
         setting = [part["setting"].iloc[0]] if choose else []

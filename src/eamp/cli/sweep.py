@@ -42,7 +42,6 @@ def run(options: Namespace) -> int:
         label,
         parts_by_metric,
         readings_of,
-        rows_by,
         save,
         summary,
         sweep,
@@ -66,13 +65,9 @@ def run(options: Namespace) -> int:
             if options.against is None or options.against not in set(part["name"]):
                 continue
             *_, (column, reading) = readings_of(part).items()
-            compared = compare(part, options.against, rows_by(part, options.by_split), column)
-            key = (
-                "comparison"
-                if column == "test_accuracy"
-                else f"comparison_{part['metric'].iloc[0]}"
-            )
-            beside = comparison_table(compared, options.against, reading, key)
+            compared = compare(part, options.against, options.by_split, column)
+            own = "" if column == "test_accuracy" else f"_{part['metric'].iloc[0]}"
+            beside = comparison_table(compared, options.against, reading, f"comparison{own}")
             save_table(beside, options.output)
             show(in_terminal(beside))
     print(f"{len(table)} of {len(cells)} cells are in {options.output / 'cells.csv'}")

@@ -1,7 +1,7 @@
 """Paired statistics: is a network better than a reference, seed by seed and split by split?"""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -106,25 +106,23 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def compare(
-    table: pd.DataFrame,
-    reference: str,
-    by: Sequence[str] = ("data", "name", "depth"),
-    reading: str = "test_accuracy",
+    table: pd.DataFrame, reference: str, by_split: bool = False, reading: str = "test_accuracy"
 ) -> pd.DataFrame:
     """Compare every network of a sweep with the run named ``reference``, on the same data.
 
     The reference has the same depth, or its only depth on these data if it has just one. Pairs have
-    the same seed and split. Holm's correction is over the rows of the result.
+    the same seed and split. Holm's correction is over the rows of the result: one for every
+    dataset, network and depth.
 
     Args:
         table: a row for every trained network, as :func:`eamp.experiments.sweep.sweep` returns.
         reference: the name of a run.
-        by: the columns that tell the rows of the result apart.
+        by_split: compare every split by itself.
         reading: the column that is compared.
 
     Returns:
-        The columns ``by``, those of :class:`Comparison`, and ``p_..._holm`` for each p-value. Rows
-        are in the order of ``table``; those of the reference itself have no pairs.
+        Names of the rows, the columns of :class:`Comparison`, and ``p_..._holm`` for each p-value,
+        in the order of ``table``. Rows of the reference itself have no pairs.
 
     Example:
         >>> rows = [("a", 0, 0.5), ("a", 1, 0.7), ("b", 0, 0.6), ("b", 1, 0.9)]
@@ -134,15 +132,15 @@ def compare(
         0    a      0     NaN
         1    b      2    0.15
     """
+    by = ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
     keys = [column for column in PAIRED_BY if column in table and column not in by]
-    fixed = [column for column in by if column not in ("name", "depth")]
     rows = []
-    for group, part in table.groupby(list(by), sort=False):
+    for group, part in table.groupby(by, sort=False):
         place = dict(zip(by, group, strict=True))
         found = Comparison()
         if place["name"] != reference:
             beside = table[table["name"] == reference]
-            for column in fixed:
+            for column in set(by) - {"name", "depth"}:
                 beside = beside[beside[column] == place[column]]
             if beside["depth"].nunique() > 1:
                 beside = beside[beside["depth"] == place["depth"]]

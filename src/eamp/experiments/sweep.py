@@ -218,17 +218,12 @@ def readings_of(table: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def rows_by(table: pd.DataFrame, by_split: bool) -> list[str]:
-    """Return the columns that tell the rows of a summary apart."""
-    return ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
-
-
 def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
     """Return mean and deviation over seeds and splits, or with ``by_split`` over seeds alone.
 
     All rows have the same metric.
     """
-    by = rows_by(table, by_split)
+    by = ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
     over = [column for column in ("seed", "split") if column in table and column not in by]
     runs = " × ".join(f"{column}s" for column in over)
     readings = readings_of(table)

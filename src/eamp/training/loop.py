@@ -36,6 +36,7 @@ from eamp.training.checkpoints import (
 from eamp.training.digests import data_digest, model_digest
 from eamp.training.inputs import check_data, check_metric, check_run, first_output
 from eamp.training.metrics import METRICS
+from eamp.training.objectives import consistency_loss
 from eamp.training.process import SingleProcess
 from eamp.training.protocols import (
     Figures,
@@ -130,10 +131,11 @@ def train(
     x = sparse_features(data.x) if told.takes_sparse_features else data.x
     whole = Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight)
     x, data, graph = process.share(model, x, data, whole)
-    call = call_on(model, x, graph)
+    run = call_on(model, graph)
+    call = partial(run, x)
     checked_call = partial(first_output, call, data, protocol.metric)
     differs = torch.tensor(not same_in_training(model, checked_call)).double()
-    one_pass = process.sum(differs).item() == 0
+    one_pass = process.sum(differs).item() == 0 and protocol.consistency is None
     torch.manual_seed(seed)
     decay = protocol.weight_decay
     conv_decay = decay if protocol.conv_decay is None else protocol.conv_decay
@@ -154,6 +156,11 @@ def train(
     start, end = len(history), protocol.epochs
     bar = tqdm(range(start, end), initial=start, total=end, disable=hidden, leave=False)
     mask, options = data.train_mask, (protocol.reduction, protocol.label_smoothing)
+
+    def supervised(logits: Tensor) -> Tensor:
+        loss = process.cross_entropy(logits[mask], data.y[mask], *options)
+        return loss if told.auxiliary_loss is None else loss + told.auxiliary_loss()
+
     logits: Tensor | None = None
     for epoch in bar:
         if is_over(history, protocol):
@@ -161,12 +168,13 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(protocol, epoch)
         optimizer.zero_grad()
-        if logits is None or not one_pass:
-            model.train()
-            logits = call()
-        loss = process.cross_entropy(logits[mask], data.y[mask], *options)
-        if told.auxiliary_loss is not None:
-            loss = loss + told.auxiliary_loss()
+        model.train()
+        if protocol.consistency is not None:
+            loss = consistency_loss(protocol.consistency, run, x, graph, supervised)
+        else:
+            if logits is None or not one_pass:
+                logits = call()
+            loss = supervised(logits)
         loss.backward()
         process.add_gradients(model)
         optimizer.step()
@@ -228,14 +236,15 @@ def measure(
     return as_epoch(found)
 
 
-def call_on(model: Module, x: Tensor, graph: Graph) -> Callable[[], Tensor]:
-    """Return a function that calls the model on all of the graph.
+def call_on(model: Module, graph: Graph) -> Callable[[Tensor], Tensor]:
+    """Return a function of the features that calls the model on all of the graph.
 
     A model with bare layers of PyG gets an ``edge_index``, and the weights if it takes any.
     """
     if not any(isinstance(layer, MessagePassing) for _, layer in message_passing_layers(model)):
-        return partial(model, x, graph)
-    return partial(model, x, graph.edge_index, **with_weights(model, graph, {}))
+        return lambda x: model(x, graph)
+    edge_index, weights = graph.edge_index, with_weights(model, graph, {})
+    return lambda x: model(x, edge_index, **weights)
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
 from eamp.training.metrics import METRICS
+from eamp.training.objectives import Consistency
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Protocol:
         patience: stop after this many epochs without a lower validation loss; ``None`` never stops.
         metric: what is measured beside loss and accuracy, a key of
             :data:`eamp.training.METRICS`; the results are called by its name.
+        consistency: options of :class:`~.objectives.Consistency`, as an object or a mapping;
+            ``None`` trains on the cross-entropy of a single pass.
     """
 
     select: Literal["val_loss", "val_accuracy", "val_metric"]
@@ -37,6 +40,7 @@ class Protocol:
     label_smoothing: float = 0.0
     patience: int | None = None
     metric: str = "accuracy"
+    consistency: Consistency | None = None
 
     def __post_init__(self) -> None:
         known = get_type_hints(Protocol)
@@ -55,6 +59,8 @@ class Protocol:
             check_range("conv_decay", self.conv_decay, float, 0)
         if self.patience is not None:
             check_range("patience", self.patience, int, 1)
+        if self.consistency is not None:
+            object.__setattr__(self, "consistency", Consistency.of(self.consistency))
 
     def with_changes(self, **changes: Any) -> "Protocol":
         """Return the protocol with some settings changed."""
