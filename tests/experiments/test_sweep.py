@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from optuna.artifacts import download_artifact, get_all_artifact_meta
 from rich.console import Console
 from rich.table import Table
 
+import eamp
 from eamp import cli, data
 from eamp.experiments.cell import JSON_COLUMNS, Cell
 from eamp.experiments.recipe import load_recipe
@@ -58,6 +60,15 @@ def test_a_cell_that_fails(
         assert [line for line in said.err.splitlines() if "compiling" not in line] == [reason]
         assert "2 of 3 cells" in said.out
         assert in_this_process.pop() == done
+
+
+def test_rows_say_by_which_version_they_were_trained(
+    tmp_path: Path, in_this_process: list[int]
+) -> None:
+    table = sweep(CELLS[:1], Store(tmp_path, "study"))
+    save(table, tmp_path)
+    (version,) = pd.read_csv(tmp_path / "cells.csv")["version"]
+    assert version == f"eamp {eamp.__version__}, torch {torch.__version__}"
 
 
 def test_a_recipe_that_grows_runs_what_is_new(tmp_path: Path, in_this_process: list[int]) -> None:

@@ -33,19 +33,10 @@ def run(options: Namespace) -> int:
     # heavy: imported when the command runs
     from rich import print as show
 
+    from eamp.experiments import sweep as sweeps
     from eamp.experiments.recipe import load_recipe
     from eamp.experiments.statistics import check_reference, compare
     from eamp.experiments.store import Store
-    from eamp.experiments.sweep import (
-        diverged_cells,
-        failures,
-        label,
-        parts_by_metric,
-        readings_of,
-        save,
-        summary,
-        sweep,
-    )
     from eamp.report.comparison import comparison_table, in_terminal
     from eamp.report.table import save as save_table
 
@@ -53,18 +44,18 @@ def run(options: Namespace) -> int:
     if options.against is not None:  # before hours of training
         check_reference(options.against, [cell.name for cell in cells])
     store = Store(options.output, name, shared.shared_storage(options))
-    table = sweep(cells, store, options.workers, retry_failed=options.retry_failed)
-    for cell, reason in failures(cells, store):
-        print(f"failed: {label(cell)}: {reason}", file=sys.stderr)
-    for line in diverged_cells(table):
+    table = sweeps.sweep(cells, store, options.workers, retry_failed=options.retry_failed)
+    for cell, reason in sweeps.failures(cells, store):
+        print(f"failed: {sweeps.label(cell)}: {reason}", file=sys.stderr)
+    for line in sweeps.diverged_cells(table):
         print(f"warning: {line}", file=sys.stderr)
     if len(table):
-        save(table, options.output)
-        for part in parts_by_metric(table):
-            show(summary(part, options.by_split))
+        sweeps.save(table, options.output)
+        for part in sweeps.parts_by_metric(table):
+            show(sweeps.summary(part, options.by_split))
             if options.against is None or options.against not in set(part["name"]):
                 continue
-            *_, (column, reading) = readings_of(part).items()
+            *_, (column, reading) = sweeps.readings_of(part).items()
             compared = compare(part, options.against, options.by_split, column)
             own = "" if column == "test_accuracy" else f"_{part['metric'].iloc[0]}"
             beside = comparison_table(compared, options.against, reading, f"comparison{own}")

@@ -15,6 +15,7 @@ from optuna.trial import TrialState
 from rich.table import Table
 from rich.text import Text
 
+import eamp
 from eamp.experiments.cell import Cell, load_graph
 from eamp.experiments.csv_text import write_csv
 from eamp.experiments.schema import JSON_COLUMNS, job_key
@@ -36,6 +37,7 @@ FINDINGS = (
     "epochs",
     "seconds",
     "threads",
+    "version",  # of eamp and torch
     "energy",
     "final_energy",
     "num_splits",  # only where the data have several
@@ -106,6 +108,7 @@ def run_cell(claim: Claim) -> str:
         "epochs": len(epochs),
         "seconds": time.perf_counter() - start,
         "threads": torch.get_num_threads(),
+        "version": f"eamp {eamp.__version__}, torch {torch.__version__}",
         **energies,
         **({"num_splits": cell.graph.num_splits} if cell.graph.num_splits > 1 else {}),
         **({"diverged": diverged(result.history)} if result.diverged else {}),
