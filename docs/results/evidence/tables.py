@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -189,7 +190,64 @@ def measures() -> str:
     return markdown(["quantity", "setting", "value"], rows)
 
 
+def runs_of(recipe: str, name: str, data: str, choose: bool) -> pd.DataFrame:
+    """Return the networks of one row of a table; without a depth that is chosen, the deepest."""
+    table = cells(recipe)
+    assert table is not None
+    table = chosen(table) if choose else table
+    part = table[(table["name"] == name) & (table["data"] == data)]
+    return part[part["depth"] == part["depth"].max()]
+
+
+def verdict(recipe: str, one: str, other: str, data: str = "cora", choose: bool = False) -> str:
+    """Return whether ``one`` is better than ``other``, with its paired difference in points."""
+    parts = [runs_of(recipe, name, data, choose) for name in (one, other)]
+    keys = [column for column in ("seed", "split") if column in parts[0]]
+    found = statistics.paired(statistics.differences(*parts, keys, "test"))
+    words = "yes" if found.low > 0 else "no, it costs" if found.high < 0 else "no difference shown"
+    change, interval, _ = change_of(found, math.nan)
+    return f"{words}: {change} ({interval}), {found.pairs} pairs"
+
+
+def regimes() -> str:
+    """Show where the entropic step does what its controls do not."""
+    none = "no step, initial scale searched"
+    rows = []
+
+    def add(regime: str, question: str, recipe: str, *names: str, **place: Any) -> None:
+        known = cells(recipe) is not None
+        found = verdict(recipe, *names, **place) if known else f"not trained yet ({recipe})"
+        rows.append([regime, question, found])
+
+    identity = "identity weights, Cora, 64 layers"
+    add(identity, "step at T = 100, or lazy walk?", "controls_cora", "step, T = 100", "lazy walk")
+    add(identity, "step at T = 1, or lazy walk?", "controls_cora", "step, T = 1", "lazy walk")
+    permuted = "step, T = 1", "step, T = 1, permuted"
+    add(identity, "each node its own drive?", "controls_cora", *permuted)
+    plain, step = "plain stack, Cora, 64 layers", "entropic, T = 1"
+    recipe = "thermostat_searched"
+    add(plain, "T = 1, or T = ∞?", recipe, step, "T = ∞")
+    add(plain, "each node its own drive?", recipe, step, "T = 1, permuted")
+    same = "no step, initial weights of the entropic row"
+    add(plain, "step, or none with the same weights?", recipe, step, same)
+    add(plain, "step, or larger initial weights?", recipe, step, none)
+    add(plain, "step, or PairNorm?", recipe, step, "PairNorm, scale searched")
+    tasks = {
+        "missing_features": ["missing_features:cora"],
+        "corrupted": ["corrupted_features=0.3:cora"],
+        "heterophilous": ["chameleon-filtered"],
+        "distant": ["chains", "distance"],
+    }
+    for recipe, names in tasks.items():
+        for data in names:
+            place = {"data": data, "choose": True}
+            add(data, "finite T, or lazy walk?", recipe, "entropic", "lazy walk", **place)
+            add(data, "each node its own drive?", recipe, "entropic", "permuted", **place)
+    return markdown(["network and data", "question", "answer, points (95 % interval)"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "regimes": regimes,
     "controls_cora": partial(compare, "controls_cora", "step, T = 100"),
     "learned_weights_deep": partial(compare, "learned_weights_deep", "GCNII"),
     "gcnii_authors": partial(compare, "gcnii_authors", "GCNII"),
