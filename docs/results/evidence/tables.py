@@ -190,6 +190,20 @@ def measures() -> str:
     return markdown(["quantity", "setting", "value"], rows)
 
 
+def thermostat_energies() -> str:
+    """Show the energies that trained plain stacks have in their inner layers."""
+    path = HERE / "thermostat_searched.layers.csv"
+    if not path.exists():
+        return not_run("thermostat_searched")
+    table = pd.read_csv(path)
+    inner = table[table["layer"].between(9, 56)]
+    rows = []
+    for name, part in inner.groupby("name", sort=False):
+        spread = part["selected_energy"].quantile([0.1, 0.5, 0.9])
+        rows.append([str(name), *(f"{value:.2g}" for value in spread)])
+    return markdown(["network", "lowest tenth below", "median", "highest tenth above"], rows)
+
+
 def runs_of(recipe: str, name: str, data: str, choose: bool) -> pd.DataFrame:
     """Return the networks of one row of a table; without a depth that is chosen, the deepest."""
     table = cells(recipe)
@@ -257,6 +271,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "thermostat_search": partial(compare, "thermostat_search", "PairNorm, individually, scale 3"),
     "thermostat": partial(compare, "thermostat", "gain 6, T = 1"),
     "thermostat_searched": partial(compare, "thermostat_searched", "entropic, T finite"),
+    "thermostat_energies": thermostat_energies,
     "missing_features": partial(compare, "missing_features", "lazy walk", choose=True),
     "corrupted": partial(compare, "corrupted", "lazy walk", choose=True),
     "distant": partial(compare, "distant", "lazy walk", choose=True),
