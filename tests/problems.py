@@ -105,3 +105,11 @@ def irregular_graph() -> eamp.Graph:
     return eamp.Graph(
         undirected((0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 6), (6, 7), (7, 8), (6, 8)), 10
     )
+
+
+def normalised_adjacency(graph: eamp.Graph) -> Tensor:
+    """Â = D̃^(−1/2) (A + I) D̃^(−1/2), as a dense matrix."""
+    a = torch.eye(graph.num_nodes, dtype=torch.float64)
+    a[tuple(graph.edge_index)] = 1.0
+    scale = a.sum(1).rsqrt()
+    return scale.unsqueeze(1) * a * scale

@@ -45,6 +45,49 @@ def test_evidence() -> None:
     assert set(re.findall(r"<!-- table: (\w+) -->", page)) == set(EVIDENCE.TABLES)
 
 
+def test_the_evidence_names_other_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        ("cora", "step [a]", 0.8, 0.5, None, None, None),
+        ("cora", "step [b]", 0.9, 0.6, None, None, None),
+        ("mines", "step [a]", 0.8, 0.8, "roc_auc", 0.91, 0.7),
+        ("mines", "step [b]", 0.8, 0.8, "roc_auc", 0.97, 0.75),
+    ]
+    names = ["data", "name", "best_val_accuracy", "test_accuracy"]
+    names += ["metric", "best_val_metric", "test_metric"]
+    table = pd.DataFrame(rows, columns=names).assign(depth=2, seed=0, epochs=5)
+    monkeypatch.setattr(EVIDENCE, "HERE", tmp_path)
+    table.to_csv(tmp_path / "study.csv")
+    compared, chosen = EVIDENCE.compare("study", "step [a]"), EVIDENCE.by_depth("study")
+    assert "| test metric |" in compared
+    assert "| cora | step [b] | 2 | 60.0 | 1 | 5 | +10.0 |" in compared
+    assert "| mines (ROC AUC) | step [b] | 2 | 75.0 | 1 | 5 | +5.0 |" in compared
+    assert "| method | cora, 2 layers | mines (ROC AUC), 2 layers |" in chosen
+    assert "| step | 60.0 (1) | 75.0 (1) |" in chosen
+    table[table["metric"].isna()].drop(columns=names[4:]).to_csv(tmp_path / "study.csv")
+    assert "| test accuracy |" in EVIDENCE.compare("study", "step [a]")
+
+
+def test_the_evidence_chooses_settings_by_validation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        ("none", 2, 0.5, 0.5),
+        ("step [g = 1]", 2, 0.6, 0.9),
+        ("step [g = 2]", 2, 0.8, 0.6),
+        ("step [g = 2]", 4, 0.7, 0.7),
+    ]
+    table = pd.DataFrame(rows, columns=["name", "depth", "best_val_accuracy", "test_accuracy"])
+    seeds = [table.assign(seed=seed, data="cora", epochs=5) for seed in (0, 1)]
+    monkeypatch.setattr(EVIDENCE, "HERE", tmp_path)
+    pd.concat(seeds).to_csv(tmp_path / "study.csv")
+    made = list(rows_of(EVIDENCE.compare("study", "none", choose=True)))
+    assert [row[:7] for row in made[2:]] == [
+        ["cora", "none", "", "2", "50.0 ± 0.0", "2", "5"],
+        ["cora", "step", "g = 2", "2", "60.0 ± 0.0", "2", "5"],
+    ]
+    assert made[3][7] == "+10.0"
+
+
 def test_every_recipe_of_the_evidence_has_a_table() -> None:
     for path in (RESULTS / "evidence").glob("*.yaml"):
         assert path.stem in EVIDENCE.TABLES
@@ -55,19 +98,21 @@ def test_every_recipe_of_the_evidence_has_a_table() -> None:
 def test_comparisons_are_paired_by_seed_and_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the depth of the row, or at the largest depth of the reference."""
+    """At the depth of the row, or at the only depth of the reference."""
     monkeypatch.setattr(EVIDENCE, "HERE", tmp_path)
     accuracies = {("lazy walk", 8): 0.5, ("lazy walk", 16): 0.6, ("step", 8): 0.7, ("MLP", 1): 0.4}
     rows = [
         {"data": "d", "name": name, "depth": depth, "seed": 0, "split": split, "epochs": 9}
-        | {"test_accuracy": accuracy + 0.1 * split}
+        | {"test_accuracy": accuracy + 0.1 * split, "best_val_accuracy": 0.5}
         for split in range(3)
         for (name, depth), accuracy in accuracies.items()
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
     head, _, *lines = rows_of(EVIDENCE.compare("r", "lazy walk"))
     assert head[4:7] == ["splits", "epochs", "from *lazy walk*"]
-    assert [line[6] for line in lines] == ["", "", "+20.0", "-20.0"]
+    assert [line[6] for line in lines] == ["", "", "+20.0", ""]
+    head, _, *lines = rows_of(EVIDENCE.compare("r", "step"))
+    assert [line[6] for line in lines] == ["-20.0", "-10.0", "", "-30.0"]
 
 
 @pytest.mark.parametrize("key", paper_tables.KEYS)

@@ -112,6 +112,14 @@ def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
             ["train", *TINY, "--changes", '{"select": "foo"}'],
             "select must be one of 'val_loss', 'val_accuracy'",
         ),
+        (
+            ["train", *TINY, "--changes", '{"metric": "roc_auc"}'],
+            "the metric roc_auc is for two classes, but y holds 5; use metric accuracy or macro_f1",
+        ),
+        (
+            ["train", *TINY, "--changes", '{"consistency": {"lambda": 1}}'],
+            "consistency has no lambda; it has passes, weight, temperature",
+        ),
         (["cite", "foo"], "foo"),
     ],
 )
@@ -129,6 +137,28 @@ def test_an_accuracy_is_called_what_it_is(capsys: pytest.CaptureFixture[str]) ->
     said = capsys.readouterr().out
     assert "test accuracy at the epoch of highest validation accuracy" in said
     assert 'protocol standard with {"epochs": 2, "select": "val_accuracy"}' in said
+
+
+def test_a_metric_is_called_by_its_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = ["--data", "csbm:nodes=60,features=8,classes=2", "--depth", "2"]
+    changes = {"epochs": 3, "metric": "roc_auc"}
+    command = ["train", *data, "--output", str(tmp_path), "--changes"]
+    assert main([*command, json.dumps(changes)]) == 0
+    said = capsys.readouterr().out
+    result = json.loads((tmp_path / "seed_0.json").read_text())
+    value = f"{100 * result['test_metric']:.2f}"
+    assert f"test ROC AUC at the epoch of lowest validation loss: {value} (1 seed" in said
+    assert f"validation ROC AUC over the epochs: {100 * result['best_val_metric']:.2f}" in said
+    assert "accuracy" not in said
+    changes |= {"select": "val_metric"}
+    assert main(["train", *data, "--changes", json.dumps(changes)]) == 0
+    assert "test ROC AUC at the epoch of highest validation ROC AUC" in capsys.readouterr().out
+
+
+def test_consistency_is_a_change_of_the_protocol(capsys: pytest.CaptureFixture[str]) -> None:
+    changes = '{"epochs": 2, "consistency": {"passes": 2}}'
+    assert main(["train", *TINY, "--changes", changes]) == 0
+    assert f"protocol standard with {changes}" in capsys.readouterr().out
 
 
 def test_a_directed_graph_is_refused_with_a_way_out(

@@ -26,7 +26,8 @@ from eamp.experiments.search import Search, distribution, with_settings
 from eamp.experiments.store import Claim, Store
 from eamp.experiments.tune import best_cell, save_recipe, train_command, tune
 from eamp.experiments.worker import work
-from eamp.training import TrainingWarning
+from eamp.training import METRICS, TrainingWarning
+from eamp.training.metrics import Metric
 
 CELL = Cell("gcn", "csbm:nodes=60,features=8", 2, width=8, protocol="paper", changes={"epochs": 10})
 SPACE = {"changes.learning_rate": {"low": 1e-6, "high": 0.1, "log": True}, "dropout": [0.0, 0.5]}
@@ -52,6 +53,52 @@ def test_it_finds_what_is_plainly_better(tmp_path: Path) -> None:
     results = [replace(best_cell(trials), seed=seed).train() for seed in (0, 1)]
     assert trials[0].value == sum(result.val_accuracy for result in results) / 2
     assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def by_metric(metric: str, **changes: Any) -> Cell:
+    changes |= {"epochs": 10, "metric": metric, "select": "val_metric"}
+    return replace(CELL, data="csbm:nodes=60,features=8,classes=2", changes=changes)
+
+
+def test_it_maximises_the_metric_of_the_protocol(tmp_path: Path) -> None:
+    search = Search(by_metric("roc_auc"), {"changes.learning_rate": [1e-9, 0.05]}, seeds=2)
+    trials = tune(search, Store(tmp_path, "s"), trials=6)
+    results = [replace(best_cell(trials), seed=seed).train() for seed in (0, 1)]
+    assert trials[0].params == {"changes.learning_rate": 0.05}
+    assert trials[0].user_attrs["val_roc_auc"] == [result.val_metric for result in results]
+    assert trials[0].value == sum(result.val_metric for result in results) / 2
+    assert trials[0].value != sum(result.val_accuracy for result in results) / 2
+
+
+def test_it_minimises_a_metric_of_which_less_is_better(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def error(predicted: torch.Tensor, labels: torch.Tensor) -> float:
+        return 1 - METRICS["accuracy"].of(predicted, labels)
+
+    reads = METRICS["accuracy"].reads
+    monkeypatch.setitem(METRICS, "error", Metric("error", reads, error, "minimize"))
+    space, store = {"changes.learning_rate": [1e-9, 0.05]}, Store(tmp_path, "s")
+    trials = tune(Search(by_metric("error"), space), store, trials=6)
+    assert trials[0].params == {"changes.learning_rate": 0.05}
+    result = best_cell(trials).train()
+    assert result.val_metric == min(row.val_metric for row in result.history)
+    module.save_trials(store, tmp_path / "trials.csv", "error")
+    table = pd.read_csv(tmp_path / "trials.csv")
+    assert table["val_error"].min() == pytest.approx(result.val_metric)
+    assert (table["val_error"] >= 0).all()
+    shown = list(module.best_table(trials, {}, "error").columns[1].cells)
+    assert shown[0] == f"{100 * result.val_metric:.2f}"
+
+
+def test_a_metric_that_does_not_fit_is_found_out_before_the_first_trial(tmp_path: Path) -> None:
+    store = Store(tmp_path, "s")
+    cell = replace(CELL, changes={"metric": "roc_auc"})
+    with pytest.raises(ValueError, match="roc_auc is for two classes, but y holds 5"):
+        tune(Search(cell, SPACE), store, trials=2)
+    assert not store.trials()
+    with pytest.raises(ValueError, match=r"trials are compared by the metric, .* in the changes"):
+        Search(CELL, {"changes.metric": ["roc_auc", "accuracy"]})
 
 
 def test_it_prunes_when_asked_to(tmp_path: Path) -> None:
@@ -358,6 +405,20 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert set(SPACE) < set(table)
     assert table.state.tolist() == ["complete"] * 3
     assert table.val_accuracy.max() == pytest.approx(store.study.best_value)
+
+
+def test_the_command_line_calls_the_metric_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = by_metric("average_precision")
+    given = ["--data", cell.data, "--depth", "2", "--width", "8", "--trials", "2"]
+    given += ["--changes", json.dumps(cell.changes), "--search", json.dumps(SPACE)]
+    assert cli.main(["tune", *given, "--output", str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "validation average precision" in said
+    assert "accuracy" not in said
+    best = Store.existing(tmp_path).study.best_value
+    assert pd.read_csv(tmp_path / "trials.csv").val_average_precision.max() == pytest.approx(best)
 
 
 def test_others_can_help(tmp_path: Path) -> None:

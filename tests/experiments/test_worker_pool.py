@@ -254,3 +254,15 @@ def test_workers_find_a_study_of_any_name(
     options = cli.build().parse_args(worker.command[3:]).work
     assert options.study == name
     assert options.output == tmp_path
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("1", "1"), (None, "2")])
+def test_workers_keep_the_threads_that_a_user_asks_for(
+    asked: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WorkerProcess, "start", lambda self: None)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    worker = WorkerProcess(Store(tmp_path, "study"), number=0, threads=2)
+    assert worker.environment["OMP_NUM_THREADS"] == expected

@@ -9,7 +9,7 @@ from torch import Tensor
 import eamp
 from eamp.graph import Rows
 from eamp.ops.backends.numba_cpu.dropout import PIECE
-from eamp.ops.dropout import _dropout, dropout
+from eamp.ops.dropout import _dropout, dropout, row_dropout
 
 
 def seeded(x: Tensor, p: float, seed: int = 0) -> Tensor:
@@ -167,3 +167,28 @@ def test_dropout_of_rows_is_a_sound_operator() -> None:
     x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
     places = (torch.arange(4) * 9, torch.arange(5) * 3)
     torch.library.opcheck(_dropout.registered, (x, torch.tensor(5), 0.4, *places))
+
+
+def test_whole_rows_are_dropped_dense_or_sparse_and_in_parts() -> None:
+    x = torch.rand(400, 5) + 1
+    x[:, 3] = 0
+    torch.manual_seed(0)
+    out = row_dropout(x, 0.3)
+    kept = (out != 0).any(1)
+    torch.testing.assert_close(out[kept], x[kept] / 0.7)
+    assert 240 < int(kept.sum()) < 320
+    torch.manual_seed(0)
+    sparse = row_dropout(x.to_sparse_csr(), 0.3)
+    assert sparse.layout == torch.sparse_csr
+    assert torch.equal(sparse.to_dense(), out)
+    nodes = torch.tensor([3, 8, 120, 399])
+    torch.manual_seed(0)
+    assert torch.equal(row_dropout(x[nodes], 0.3, rows=Rows(nodes)), out[nodes])
+    assert row_dropout(x, 0.3, training=False) is x
+
+
+def test_the_gradient_of_dropped_rows_is_0() -> None:
+    x = torch.rand(50, 3, requires_grad=True)
+    out = row_dropout(x, 0.5)
+    out.sum().backward()
+    assert torch.equal(x.grad, torch.where(out != 0, 2.0, 0.0))

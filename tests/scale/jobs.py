@@ -243,15 +243,18 @@ def trained(
 
     Process 1 is killed after epoch ``dies``.
     """
-    settings = dict(settings)
-    data = eamp.data.load("csbm:nodes=80,features=6,classes=3,label_rate=0.2").clone()
+    settings = {"metric": "accuracy", "classes": 3, **settings}
+    metric, classes = settings.pop("metric"), settings.pop("classes")
+    data = eamp.data.load(f"csbm:nodes=80,features=6,classes={classes},label_rate=0.2").clone()
     data.x = data.x.to(dtype)
     if settings.pop("sparse", False):
         kept = torch.rand(data.x.shape, generator=torch.Generator().manual_seed(1)) < 0.04
         data.x = torch.where(kept, data.x, 0.0)
+    changes = settings.pop("changes", {})
     torch.manual_seed(0)
-    model = MODELS[settings.pop("model")](6, 8, 3, 3, **settings).to(dtype)
-    rules = PROTOCOLS["standard"].with_changes(epochs=epochs, patience=None)
+    model = MODELS[settings.pop("model")](6, 8, classes, 3, **settings).to(dtype)
+    changes = {"epochs": epochs, "patience": None, "metric": metric, **changes}
+    rules = PROTOCOLS["standard"].with_changes(**changes)
 
     def after(epoch: int, figures: Epoch) -> None:
         if epoch == dies and dist.get_rank() == 1:
@@ -287,6 +290,14 @@ def started_differently(changes: list[dict[str, Any]]) -> list[str]:
         except ValueError as error:
             said.append(str(error))
     return said
+
+
+def gathered_by_the_group() -> list[Any]:
+    """Return rows of all processes, of which process 0 has none, and rows that no process has."""
+    rank, group = dist.get_rank(), ProcessGroup()
+    rows = torch.full((rank, 2), float(rank)).requires_grad_()
+    found = group.gather(rows), group.gather(torch.arange(rank)), group.gather(torch.ones(0))
+    return [not any(each.requires_grad for each in found), *(each.tolist() for each in found)]
 
 
 def warned(job: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:

@@ -44,6 +44,9 @@ ADMITTED: list[dict[str, Any]] = [
     },
     {"model": "entropic-gcnii", "entropy": EXACT},
     {"model": "linear"},
+    {"model": "dagnn", "entropy": EXACT},
+    {"model": "gcniii", "batch_norm": False},
+    {"model": "random-propagation", "drop_rows": 0.0, "entropy": EXACT},
     {"model": "g2", "entropy": {"weight": 1.0, "temperature": 1.0}},
     {"model": "pairnorm"},
     {"model": "pairnorm", "scale_individually": True},
@@ -71,7 +74,7 @@ def test_they_are_accepted(setting: dict[str, Any]) -> None:
     check_model(MODELS[options.pop("model")](6, 8, 3, 3, **options))
 
 
-@pytest.mark.parametrize("name", ["egnn", "noisy-gcn", "acmp", "grand", "gat"])
+@pytest.mark.parametrize("name", ["egnn", "noisy-gcn", "acmp", "grand", "gat", "ggcm", "gcniii"])
 def test_other_models_are_refused(name: str) -> None:
     with pytest.raises(eamp.GraphError, match="spread over several processes"):
         check_model(MODELS[name](6, 8, 3, 3))

@@ -9,7 +9,14 @@ import torch
 
 from eamp.scale.process_group import under_torchrun
 from eamp.training.process import SingleProcess
-from scale.jobs import last_words, started_differently, together, trained, warned
+from scale.jobs import (
+    gathered_by_the_group,
+    last_words,
+    started_differently,
+    together,
+    trained,
+    warned,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +29,10 @@ CALIBRATED: dict[str, Any] = {
     "entropy": {"weight": 2.0, "temperature": "auto"},
 }
 DROPPING: dict[str, Any] = {"model": "gcnii", "dropout": 0.5, "sparse": True}
+CONSISTENT: dict[str, Any] = {
+    **DROPPING,
+    "changes": {"consistency": {"passes": 2, "weight": 3.0, "confidence": 0.4}},
+}
 
 
 def difference(a: list[Any], b: list[Any]) -> float:
@@ -44,7 +55,27 @@ def test_in_single_precision_losses_are_those_of_one_process_up_to_rounding() ->
     assert difference([row[:2] for row in history], [row[:2] for row in wanted]) < 1e-5
 
 
-@pytest.mark.parametrize("settings", [EXACT, DROPPING], ids=["exact", "dropping"])
+def test_rows_are_gathered_one_process_after_the_other() -> None:
+    rows, places = [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]], [0, 0, 1]
+    assert together(3, gathered_by_the_group) == [[True, rows, places, []]] * 3
+
+
+@pytest.mark.parametrize(
+    "settings", [{"metric": "roc_auc", "classes": 2}, {"metric": "macro_f1"}], ids=str
+)
+def test_a_metric_that_is_no_sum_over_nodes_is_that_of_one_process(
+    settings: dict[str, Any],
+) -> None:
+    wanted, _, _ = trained(EXACT | settings, 5, torch.float64)
+    found = together(2, trained, EXACT | settings, 5, torch.float64)
+    assert len(wanted[0]) == 6
+    assert difference(found[0][0], wanted) < 1e-10
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "settings", [EXACT, DROPPING, CONSISTENT], ids=["exact", "dropping", "consistent"]
+)
 def test_checkpointed_layers_exchange_and_drop_the_same_again(settings: dict[str, Any]) -> None:
     wanted = trained(settings, 10, torch.float64)
     got = together(2, trained, settings | {"checkpoint": True}, 10, torch.float64)[0]

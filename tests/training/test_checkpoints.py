@@ -15,8 +15,9 @@ from training.problem import SHORT, graph, network
 @pytest.mark.parametrize(
     "entropy", [None, {"weight": 0.5, "temperature": "auto", "learn_weight": True, "detach": False}]
 )
+@pytest.mark.parametrize("consistency", [None, {"passes": 3}], ids=["one pass", "consistency"])
 def test_an_interrupted_run_continues_bit_for_bit(
-    tmp_path: Path, entropy: dict[str, object] | None
+    tmp_path: Path, entropy: dict[str, object] | None, consistency: dict[str, object] | None
 ) -> None:
     class Interrupted(Exception):  # noqa: N818  # stands in for a kill
         pass
@@ -25,13 +26,14 @@ def test_an_interrupted_run_continues_bit_for_bit(
         if epoch == 8:
             raise Interrupted
 
-    expected = train(network(entropy=entropy), graph(), SHORT, seed=3)
+    rules = SHORT.with_changes(consistency=consistency)
+    expected = train(network(entropy=entropy), graph(), rules, seed=3)
     checkpoint = tmp_path / "run.safetensors"
     given = {"seed": 3, "checkpoint": checkpoint, "checkpoint_every": 5}
     with pytest.raises(Interrupted):
-        train(network(entropy=entropy), graph(), SHORT, **given, on_epoch=interrupt)
+        train(network(entropy=entropy), graph(), rules, **given, on_epoch=interrupt)
     other = network(seed=99, entropy=entropy)  # its weights come from the checkpoint
-    assert train(other, graph(), SHORT, **given) == expected
+    assert train(other, graph(), rules, **given) == expected
     assert list(tmp_path.iterdir()) == [checkpoint]
 
 

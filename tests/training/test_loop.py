@@ -1,6 +1,8 @@
 """The training loop: learning, selection, weights of edges, layers of PyG, auxiliary losses."""
 
 import math
+from functools import partial
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -11,7 +13,8 @@ from torch_geometric.data import Data
 
 import eamp
 from eamp.nn import EGNN, G2, GCN, NoisyNodes
-from eamp.training import PROTOCOLS, Epoch, TrainingWarning, loop, train
+from eamp.training import METRICS, PROTOCOLS, Epoch, TrainingWarning, loop, train
+from eamp.training.checkpoints import CheckpointError
 from training.problem import SHORT, graph, network
 
 SIZES = (graph().num_features, 8, graph().num_classes)
@@ -48,7 +51,7 @@ def test_the_pass_that_is_saved_without_dropout_changes_nothing(
 
     for dropout in (0.0, 0.5):
         tried = made(dropout)
-        call = loop.call_on(tried, graph().x, eamp.Graph(graph()))
+        call = partial(loop.call_on(tried, eamp.Graph(graph())), graph().x)
         assert loop.same_in_training(tried, call) is (dropout == 0)
     saved = train(made(), graph(), SHORT)
     monkeypatch.setattr(loop, "same_in_training", lambda *given: False)
@@ -148,6 +151,87 @@ def test_data_that_lack_something_are_refused(change: dict[str, object], said: s
     data.update(change)
     with pytest.raises(ValueError, match=said):
         train(network(), data, SHORT)
+
+
+# --- Metrics
+
+
+def two_classes() -> Data:
+    return eamp.data.load("csbm:nodes=80,features=8,classes=2,seed=1")
+
+
+def binary() -> Module:
+    torch.manual_seed(0)
+    return GCN(8, 8, 2, num_layers=2)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_metric_is_that_of_the_selected_weights(name: str) -> None:
+    data, model, metric = two_classes(), binary(), METRICS[name]
+    rules = SHORT.with_changes(metric=name, select="val_metric")
+    result = train(model, data, rules)
+    values = [row.val_metric for row in result.history]
+    assert result.metric == name
+    assert result.epoch == values.index(max(values))
+    assert result.best_val_metric == result.val_metric == max(values)
+    numbers = metric.reads(model.eval()(data.x, data.edge_index).detach())
+    for mask, value in ((data.val_mask, result.val_metric), (data.test_mask, result.test_metric)):
+        assert metric.of(numbers[mask], data.y[mask]) == value
+    # Neither the metric nor the selection changes what is trained.
+    plain = train(binary(), data, SHORT)
+    assert [row[:4] for row in result.history] == plain.history
+    assert (plain.metric, plain.test_metric) == ("accuracy", plain.test_accuracy)
+    assert (plain.val_metric, plain.best_val_metric) == (
+        plain.val_accuracy,
+        plain.best_val_accuracy,
+    )
+
+
+def test_a_run_by_a_metric_continues_bit_for_bit(tmp_path: Path) -> None:
+    rules, file = (
+        SHORT.with_changes(metric="roc_auc", select="val_metric"),
+        tmp_path / "run.safetensors",
+    )
+    expected = train(binary(), two_classes(), rules)
+
+    def interrupt(epoch: int, figures: object) -> None:
+        if epoch == 6:
+            raise KeyboardInterrupt
+
+    given = {"checkpoint": file, "checkpoint_every": 3}
+    with pytest.raises(KeyboardInterrupt):
+        train(binary(), two_classes(), rules, **given, on_epoch=interrupt)
+    assert train(binary(), two_classes(), rules, **given) == expected
+    with pytest.raises(CheckpointError, match="other settings"):
+        train(binary(), two_classes(), rules.with_changes(metric="accuracy"), **given)
+
+
+def test_a_metric_that_does_not_fit_is_refused_before_training() -> None:
+    def never(epoch: int, figures: object) -> None:
+        raise AssertionError
+
+    def tried(model: Module, data: Data) -> None:
+        train(model, data, SHORT.with_changes(metric="roc_auc"), on_epoch=never)
+
+    with pytest.raises(
+        ValueError, match=r"roc_auc is for two classes, but y holds 3; use .* accuracy or macro_f1"
+    ):
+        tried(network(), graph())
+    with pytest.raises(ValueError, match=r"but the model has 5 outputs; make it .*out_channels=2"):
+        tried(GCN(8, 8, 5, num_layers=2), two_classes())
+    for mask in ("val_mask", "test_mask"):
+        data = two_classes().clone()
+        data[mask] = data[mask] & (data.y == 1)
+        with pytest.raises(ValueError, match=f"all nodes of {mask} are of class 1; choose a split"):
+            tried(binary(), data)
+
+
+def test_without_test_nodes_there_is_no_test_metric() -> None:
+    data = two_classes().clone()
+    data.test_mask = torch.zeros_like(data.test_mask)
+    result = train(binary(), data, SHORT.with_changes(metric="roc_auc"))
+    assert math.isnan(result.test_metric)
+    assert 0 <= result.val_metric <= 1
 
 
 def test_a_dataset_is_not_its_graph() -> None:

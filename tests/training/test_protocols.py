@@ -1,12 +1,16 @@
 """Protocols: their checks, the selected epoch, patience and the learning rate."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
+from eamp.training.metrics import METRICS
 from eamp.training.protocols import (
     PROTOCOLS,
     Epoch,
+    MetricEpoch,
+    as_epoch,
     is_over,
     learning_rate,
     selected,
@@ -18,7 +22,16 @@ STANDARD = PROTOCOLS["standard"]
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"select": "foo"}, "select must be one of 'val_loss', 'val_accuracy', but is 'foo'"),
+        (
+            {"select": "foo"},
+            "select must be one of 'val_loss', 'val_accuracy', 'val_metric', but is 'foo'",
+        ),
+        (
+            {"metric": "auc"},
+            "metric must be one of 'accuracy', 'macro_f1', 'roc_auc', 'average_precision', "
+            "but is 'auc'",
+        ),
+        ({"metric": ["roc_auc"]}, r"metric must be one of .* but is \['roc_auc'\]"),
         ({"reduction": "max"}, "reduction must be one of 'sum', 'mean', but is 'max'"),
         ({"schedule": None}, "schedule must be one of 'cosine', 'none', but is None"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1, but is 0"),
@@ -61,6 +74,33 @@ def test_selection_follows_the_protocol_takes_the_first_of_equals_and_skips_nan(
     ]
     assert selected(rows, STANDARD) == 1
     assert selected(rows, STANDARD.with_changes(select="val_accuracy")) == 0
+
+
+def test_selection_by_a_metric_follows_its_name_and_direction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [
+        MetricEpoch(1.0, 1.0, 0.9, 0.1, 0.5, 0.1),
+        MetricEpoch(1.0, 2.0, 0.7, 0.2, 0.8, 0.2),
+        MetricEpoch(1.0, 3.0, 0.8, 0.3, 0.8, 0.3),
+        MetricEpoch(1.0, math.nan, 0.9, 0.4, 0.9, 0.4),
+    ]
+    by_metric = STANDARD.with_changes(select="val_metric", metric="roc_auc")
+    assert selected(rows, by_metric) == 1
+    assert selected(rows, by_metric.with_changes(select="val_accuracy")) == 0
+    assert is_over(rows, by_metric.with_changes(patience=2))  # early stopping is by the loss
+    monkeypatch.setitem(METRICS, "roc_auc", replace(METRICS["roc_auc"], direction="minimize"))
+    assert selected(rows, by_metric) == 0
+
+
+def test_the_metric_of_an_epoch_is_accuracy_unless_it_has_another() -> None:
+    plain, other = as_epoch([1.0, 2.0, 0.3, 0.4]), as_epoch([1.0, 2.0, 0.3, 0.4, 0.5, 0.6])
+    assert (type(plain), plain.val_metric, plain.test_metric) == (Epoch, 0.3, 0.4)
+    assert (other.val_accuracy, other.val_metric, other.test_metric) == (0.3, 0.5, 0.6)
+    rows = [Epoch(1.0, 1.0, 0.6, 0.2), Epoch(1.0, 2.0, 0.7, 0.3)]
+    by_accuracy = STANDARD.with_changes(select="val_accuracy")
+    assert selected(rows, STANDARD.with_changes(select="val_metric")) == 1
+    assert selected(rows, by_accuracy) == 1
 
 
 def test_the_papers_protocol_is_the_papers() -> None:

@@ -12,7 +12,10 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from scipy import stats
+
+from eamp.experiments import statistics
+from eamp.experiments.statistics import Comparison, p_text
+from eamp.training import METRICS
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
@@ -34,7 +37,24 @@ def filled(text: str) -> str:
 def cells(recipe: str) -> pd.DataFrame | None:
     """Return the trained networks of a recipe, or ``None`` if there are none yet."""
     path = HERE / f"{recipe}.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return with_metric(pd.read_csv(path)) if path.exists() else None
+
+
+def with_metric(table: pd.DataFrame) -> pd.DataFrame:
+    """Add ``test`` and ``best_val``, and name metrics other than accuracy behind the data.
+
+    Of ``best_val``, higher values are better.
+    """
+    table = table.assign(test=table["test_accuracy"], best_val=table["best_val_accuracy"])
+    if "metric" not in table:
+        return table.assign(metric="accuracy")
+    own, table["metric"] = table["metric"].notna(), table["metric"].fillna("accuracy")
+    metrics = table["metric"].map(METRICS)
+    merits = [m.merit(v) for m, v in zip(metrics, table["best_val_metric"], strict=True)]
+    table["test"] = table["test_metric"].where(own, table["test"])
+    table["best_val"] = pd.Series(merits, table.index).where(own, table["best_val"])
+    named = table["data"] + " (" + metrics.map(lambda metric: metric.words) + ")"
+    return table.assign(data=table["data"].where(table["metric"] == "accuracy", named))
 
 
 def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -50,21 +70,14 @@ def percent(values: pd.Series) -> str:
     return mean if len(values) < 2 else f"{mean} ± {100 * values.std():.1f}"
 
 
-def paired(one: pd.Series, other: pd.Series) -> tuple[str, str, str]:
-    """Return mean, 95 % confidence interval and p-values of ``one`` − ``other``, seed by seed."""
-    both = pd.concat([one, other], axis=1, join="inner").dropna()
-    change = 100 * (both.iloc[:, 0] - both.iloc[:, 1])
-    if len(change) < 2 or not change.std():
-        return f"{change.mean():+.1f}" if len(change) else "", "", ""
-    half = stats.t.ppf(0.975, len(change) - 1) * change.std() / math.sqrt(len(change))
-    t, signed = stats.ttest_1samp(change, 0).pvalue, stats.wilcoxon(change).pvalue
-    interval = f"{change.mean() - half:+.1f} to {change.mean() + half:+.1f}"
-    return f"{change.mean():+.1f}", interval, f"{p_value(t)}, {p_value(signed)}"
-
-
-def p_value(p: float) -> str:
-    """Return a p-value with two digits at most."""
-    return "< .001" if p < 0.001 else f"{p:.2g}".removeprefix("0")
+def change_of(found: Comparison, holm: float) -> tuple[str, str, str]:
+    """Return mean, 95 % interval and Wilcoxon's p-values of paired differences, in percent."""
+    if math.isnan(found.p_wilcoxon):
+        return "" if math.isnan(found.change) else f"{100 * found.change:+.1f}", "", ""
+    known = not math.isnan(found.low)
+    interval = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}" if known else ""
+    p_values = f"{p_text(found.p_wilcoxon)} ({p_text(holm)})"
+    return f"{100 * found.change:+.1f}", interval, p_values
 
 
 def number(value: float) -> str:
@@ -80,24 +93,40 @@ def not_run(recipe: str) -> str:
     )
 
 
-def compare(recipe: str, reference: str) -> str:
-    """Compare every network with the one named ``reference``, on the same data, seed and split."""
+def chosen(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the setting and depth of every method that validates best, on each dataset.
+
+    A setting stands in brackets behind the name of its method.
+    """
+    parts = table["name"].str.removesuffix("]").str.partition(" [")
+    table = table.assign(name=parts[0], setting=parts[2])
+    means = table.groupby(["data", "name", "setting", "depth"], sort=False)["best_val"].mean()
+    best = means.groupby(["data", "name"]).idxmax()
+    keys = pd.MultiIndex.from_frame(table[["data", "name", "setting", "depth"]])
+    return table[keys.isin(list(best))]
+
+
+def compare(recipe: str, reference: str, choose: bool = False) -> str:
+    """Compare every network with the one named ``reference``, on the same data, seed and split.
+
+    With ``choose``, every method has one row per dataset: the setting that validates best.
+    """
     table = cells(recipe)
     if table is None:
         return not_run(recipe)
-    rows = []
-    runs = [column for column in ("seed", "split") if column in table]
-    for (data, name, depth), part in table.groupby(["data", "name", "depth"], sort=False):
-        beside = table[(table["data"] == data) & (table["name"] == reference)]
-        # At the same depth if the reference has it, else at its largest depth.
-        at = depth if depth in set(beside["depth"]) else beside["depth"].max()
-        beside = beside[beside["depth"] == at].set_index(runs)["test_accuracy"]
-        accuracy = part.set_index(runs)["test_accuracy"]
-        change = paired(accuracy, beside) if name != reference else ("", "", "")
-        epochs = f"{part['epochs'].mean():.0f}"
-        rows.append([data, name, str(depth), percent(accuracy), str(len(part)), epochs, *change])
-    head = ["data", "network", "layers", "test accuracy", f"{runs[-1]}s", "epochs"]
-    return markdown([*head, f"from *{reference}*", "95 % interval", "p (t, Wilcoxon)"], rows)
+    table = chosen(table) if choose else table.assign(setting="")
+    by, rows = ["data", "name", "depth"], []
+    compared = statistics.compare(table, reference, reading="test").to_dict("records")
+    for (place, part), row in zip(table.groupby(by, sort=False), compared, strict=True):
+        found = Comparison(**{field: row[field] for field in Comparison.__annotations__})
+        setting = [part["setting"].iloc[0]] if choose else []
+        figures = [percent(part["test"]), str(len(part)), f"{part['epochs'].mean():.0f}"]
+        change = change_of(found, row["p_wilcoxon_holm"])
+        rows.append([place[0], place[1], *setting, str(place[2]), *figures, *change])
+    figure = "test accuracy" if (table["metric"] == "accuracy").all() else "test metric"
+    runs = "splits" if "split" in table and table["split"].nunique() > 1 else "seeds"
+    head = ["data", "network", *["setting"][: int(choose)], "layers", figure, runs, "epochs"]
+    return markdown([*head, f"from *{reference}*", "95 % interval", "p (Holm)"], rows)
 
 
 def by_depth(recipe: str) -> str:
@@ -115,8 +144,8 @@ def by_depth(recipe: str) -> str:
             if at.empty:
                 row.append("")
                 continue
-            best = at.groupby("name")["best_val_accuracy"].mean().idxmax()
-            chosen = at[at["name"] == best]["test_accuracy"]
+            best = at.groupby("name")["best_val"].mean().idxmax()
+            chosen = at[at["name"] == best]["test"]
             row.append(f"{percent(chosen)} ({len(chosen)})")
         rows.append(row)
     return markdown(["method", *(f"{data}, {depth} layers" for data, depth in places)], rows)
@@ -145,7 +174,10 @@ def map_of_temperatures() -> str:
             [f"{homophily:g}", str(len(part)), *accuracies, f"{change.mean():+.1f}", "", ""]
         )
     accuracies = [f"{100 * values.mean():.1f}" for values in (finite, linear)]
-    rows.append(["all", str(len(linear)), *accuracies, *paired(linear, finite)])
+    found = statistics.paired((linear - finite).dropna())
+    difference, interval, _ = change_of(found, math.nan)
+    p_values = f"{p_text(found.p_t)}, {p_text(found.p_wilcoxon)}"
+    rows.append(["all", str(len(linear)), *accuracies, difference, interval, p_values])
     head = ["homophily", "kinds of graph", "T = 1", "T = ∞", "difference", "95 % interval"]
     return markdown([*head, "p (t, Wilcoxon)"], rows)
 
@@ -165,11 +197,14 @@ TABLES: dict[str, Callable[[], str]] = {
     "paper_equation": partial(compare, "paper_equation", "no step"),
     "deep_models": partial(by_depth, "deep_models"),
     "thermostat_search": partial(compare, "thermostat_search", "PairNorm, individually, scale 3"),
-    "thermostat_init": partial(compare, "thermostat_init", "PairNorm, individually, scale 3"),
-    "missing_features": partial(compare, "missing_features", "lazy walk"),
-    "corrupted": partial(compare, "corrupted", "lazy walk"),
-    "distant": partial(compare, "distant", "lazy walk"),
-    "heterophilous": partial(compare, "heterophilous", "lazy walk"),
+    "thermostat": partial(compare, "thermostat", "gain 6, T = 1"),
+    "thermostat_searched": partial(compare, "thermostat_searched", "entropic, T finite"),
+    "missing_features": partial(compare, "missing_features", "lazy walk", choose=True),
+    "corrupted": partial(compare, "corrupted", "lazy walk", choose=True),
+    "distant": partial(compare, "distant", "lazy walk", choose=True),
+    "heterophilous": partial(compare, "heterophilous", "lazy walk", choose=True),
+    "minesweeper": partial(compare, "minesweeper", "no step", choose=True),
+    "remedies": partial(compare, "remedies", "plain GCN"),
     "map_of_temperatures": map_of_temperatures,
     "measures": measures,
 }

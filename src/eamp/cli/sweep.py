@@ -20,6 +20,11 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--by_split", action="store_true", help="summarise every split of the data by itself"
     )
+    parser.add_argument(
+        "--against",
+        type=str | None,
+        help="name of a run: compare the others with it, in pairs of the same seed and split",
+    )
 
 
 @resumable
@@ -29,10 +34,24 @@ def run(options: Namespace) -> int:
     from rich import print as show
 
     from eamp.experiments.recipe import load_recipe
+    from eamp.experiments.statistics import check_reference, compare
     from eamp.experiments.store import Store
-    from eamp.experiments.sweep import diverged_cells, failures, label, save, summary, sweep
+    from eamp.experiments.sweep import (
+        diverged_cells,
+        failures,
+        label,
+        parts_by_metric,
+        readings_of,
+        save,
+        summary,
+        sweep,
+    )
+    from eamp.report.comparison import comparison_table, in_terminal
+    from eamp.report.table import save as save_table
 
     name, cells = load_recipe(options.recipe)
+    if options.against is not None:  # before hours of training
+        check_reference(options.against, [cell.name for cell in cells])
     store = Store(options.output, name, shared.shared_storage(options))
     table = sweep(cells, store, options.workers, retry_failed=options.retry_failed)
     for cell, reason in failures(cells, store):
@@ -41,6 +60,15 @@ def run(options: Namespace) -> int:
         print(f"warning: {line}", file=sys.stderr)
     if len(table):
         save(table, options.output)
-        show(summary(table, options.by_split))
+        for part in parts_by_metric(table):
+            show(summary(part, options.by_split))
+            if options.against is None or options.against not in set(part["name"]):
+                continue
+            *_, (column, reading) = readings_of(part).items()
+            compared = compare(part, options.against, options.by_split, column)
+            own = "" if column == "test_accuracy" else f"_{part['metric'].iloc[0]}"
+            beside = comparison_table(compared, options.against, reading, f"comparison{own}")
+            save_table(beside, options.output)
+            show(in_terminal(beside))
     print(f"{len(table)} of {len(cells)} cells are in {options.output / 'cells.csv'}")
     return 0 if len(table) == len(cells) else 1

@@ -1,4 +1,4 @@
-"""Train a model on a dataset with several seeds, and print its accuracy under a protocol."""
+"""Train a model on a dataset with several seeds, and print its accuracy or another metric."""
 
 from pathlib import Path
 from typing import Literal

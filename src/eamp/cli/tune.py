@@ -1,4 +1,4 @@
-"""Search for good settings of a model by validation accuracy; run it again to continue."""
+"""Search for good settings of a model by a validation metric; run it again to continue."""
 
 import sys
 from typing import Any
@@ -52,10 +52,11 @@ def run(options: Namespace) -> int:
     if not trials:
         raise ValueError("no trial has finished.")
     best, recipe = tune.best_cell(trials), options.output / "best.yaml"
+    metric = best.rules.metric
     tune.save_recipe(best, options.seeds, recipe)
-    tune.save_trials(store, table := options.output / "trials.csv")
-    show(tune.best_table(trials, tune.importances(store)))
-    print(f"{tune.trial_counts(store)} All of them: {table}")
+    tune.save_trials(store, table := options.output / "trials.csv", metric)
+    show(tune.best_table(trials, tune.importances(store), metric))
+    print(f"{tune.trial_counts(store, metric)} All of them: {table}")
     print(f"The best again: {tune.train_command(best, options.seeds)}")
     print(f"As a recipe for `eamp sweep`: {recipe}")
     return 0

@@ -44,6 +44,11 @@ class Search:
             raise TypeError(
                 f'space must be a mapping, as in {{"dropout": [0, 0.5]}}, but is {self.space!r}.'
             )
+        if "changes.metric" in self.space:
+            raise ValueError(
+                "trials are compared by the metric, which must be the same in all of them: give it "
+                'in the changes of the protocol, as in {"metric": "roc_auc"}, not in the search.'
+            )
         for name, choice in self.space.items():
             distribution(name, choice)
             head, *rest = name.split(".")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eamp.experiments.cell import Cell
 from eamp.files import write_atomically
-from eamp.training import Result
+from eamp.training import METRICS, Result
 from eamp.training.process import SingleProcess
 
 
@@ -39,24 +39,38 @@ def train_seeds(
 
 
 def summary(results: Sequence[Result], cell: Cell) -> str:
-    """Return the accuracies in words, with the protocol and the rule that selects the epoch."""
+    """Return the metric in words, with the protocol and the rule that selects the epoch."""
     runs = f"{len(results)} seed{'s' if len(results) > 1 else ''}"
     if cell.graph.num_splits > 1:
         runs += f", split {cell.split} of 0 … {cell.graph.num_splits - 1}"
-    rule = {"val_loss": "lowest validation loss", "val_accuracy": "highest validation accuracy"}
     protocol = f"{cell.protocol} with {json.dumps(cell.changes)}" if cell.changes else cell.protocol
-    test = mean_and_deviation([result.test_accuracy for result in results])
-    best = mean_and_deviation([result.best_val_accuracy for result in results])
+    rules, metric = cell.rules, METRICS[cell.rules.metric]
+    test = mean_and_deviation([result.test_metric for result in results])
+    best = mean_and_deviation([result.best_val_metric for result in results])
+    papers = ", the paper's number" if rules.metric == "accuracy" else ""
     epochs = ", ".join(
         f"{result.epoch} of {len(result.history)}{' (diverged)' if result.diverged else ''}"
         for result in results
     )
     return (
-        f"test accuracy at the epoch of {rule[cell.rules.select]}: {test} "
+        f"test {metric.words} at the epoch of {rule_in_words(rules.select, rules.metric)}: {test} "
         f"({runs}, protocol {protocol})\n"
-        f"highest validation accuracy over the epochs, the paper's number: {best}\n"
+        f"{metric.best} validation {metric.words} over the epochs{papers}: {best}\n"
         f"epochs: {epochs}"
     )
+
+
+def rule_in_words(select: str, metric: str) -> str:
+    """Return which epoch counts, for ``select`` and ``metric`` of a protocol.
+
+    Example:
+        >>> rule_in_words("val_metric", "roc_auc")
+        'highest validation ROC AUC'
+    """
+    if select == "val_loss":
+        return "lowest validation loss"
+    found = METRICS["accuracy" if select == "val_accuracy" else metric]
+    return f"{found.best} validation {found.words}"
 
 
 def mean_and_deviation(values: Sequence[float]) -> str:

@@ -18,12 +18,13 @@ from rich.text import Text
 from eamp.experiments.cell import Cell, load_graph
 from eamp.experiments.csv_text import write_csv
 from eamp.experiments.schema import JSON_COLUMNS, job_key
-from eamp.experiments.several_seeds import mean_and_deviation
+from eamp.experiments.several_seeds import mean_and_deviation, rule_in_words
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.worker_pool import count_settled, run_jobs
 from eamp.files import remove_leftovers
-from eamp.training import PROTOCOLS, Epoch, selected
-from eamp.training.protocols import advice_on_divergence, diverged
+from eamp.training import METRICS, PROTOCOLS, Protocol, Result, selected
+from eamp.training.inputs import check_metric
+from eamp.training.protocols import Figures, advice_on_divergence, diverged
 
 CHECKPOINT_EVERY = 10  # epochs
 REPORT_EVERY = 10
@@ -39,6 +40,10 @@ FINDINGS = (
     "final_energy",
     "num_splits",  # only where the data have several
     "diverged",  # the epoch; only where a training loss was not finite
+    "metric",  # this and the next three: see `metric_findings`
+    "select",
+    "best_val_metric",
+    "test_metric",
 )
 
 
@@ -53,9 +58,7 @@ def sweep(
     """
     jobs = [cell.job for cell in cells]
     if retry_failed or count_settled(store, jobs) < len(jobs):
-        # A dataset that cannot be loaded ends the sweep here rather than in every worker.
-        for settings in {cell.graph_settings for cell in cells}:
-            load_graph(*settings)
+        check_graphs(cells)
     run_jobs(store, jobs, workers, retry_failed)
     results = finished(store)
     done = [(cell, results[cell.key]) for cell in cells if cell.key in results]
@@ -65,6 +68,16 @@ def sweep(
     several = any(cell.split or "num_splits" in result for cell, result in done)
     hidden = ["num_splits"] if several else ["num_splits", "split"]
     return table.drop(columns=hidden, errors="ignore")
+
+
+def check_graphs(cells: Iterable[Cell]) -> None:
+    """Raise an error for data that cannot be loaded or measured, before every worker meets it."""
+    for settings, metric in {(cell.graph_settings, cell.rules.metric) for cell in cells}:
+        graph = load_graph(*settings)
+        try:
+            check_metric(metric, graph)
+        except ValueError as error:
+            raise ValueError(f"{settings[0]}: {error}") from error
 
 
 def run_cell(claim: Claim) -> str:
@@ -77,9 +90,9 @@ def run_cell(claim: Claim) -> str:
     if former.exists():
         former.replace(checkpoint)
 
-    def on_epoch(epoch: int, row: Epoch) -> None:
+    def on_epoch(epoch: int, row: Figures) -> None:
         if (epoch + 1) % REPORT_EVERY == 0:
-            claim.report(row.val_accuracy, epoch + 1)
+            claim.report(row.val_metric, epoch + 1)
 
     result = cell.train(checkpoint, checkpoint_every=CHECKPOINT_EVERY, on_epoch=on_epoch)
     energies = {"energy": result.energy, "final_energy": result.final_energy}
@@ -96,10 +109,28 @@ def run_cell(claim: Claim) -> str:
         **energies,
         **({"num_splits": cell.graph.num_splits} if cell.graph.num_splits > 1 else {}),
         **({"diverged": diverged(result.history)} if result.diverged else {}),
+        **metric_findings(cell.rules, result),
     }
-    claim.finish(result.val_accuracy, findings)
+    claim.finish(result.val_metric, findings)
     remove_checkpoint(checkpoint)
-    return f"{label(cell)}: highest validation accuracy {result.best_val_accuracy:.3f}"
+    metric = METRICS[result.metric]
+    reached = f"{metric.best} validation {metric.words} {result.best_val_metric:.3f}"
+    return f"{label(cell)}: {reached}"
+
+
+def metric_findings(rules: Protocol, result: Result) -> dict[str, Any]:
+    """Return the metric of a run and its values, if they are not those of the other columns.
+
+    They are if the metric is accuracy, and the protocol does not select the epoch by its metric.
+    """
+    if rules.metric == "accuracy" and rules.select != "val_metric":
+        return {}
+    return {
+        "metric": rules.metric,
+        "select": rules.select,
+        "best_val_metric": result.best_val_metric,
+        "test_metric": result.test_metric,  # at the epoch that the protocol selects
+    }
 
 
 def label(cell: Cell) -> str:
@@ -166,18 +197,39 @@ def save(table: pd.DataFrame, folder: Path) -> None:
     write_csv(layer_energies(table), folder / "layer_energies.csv")
 
 
+def parts_by_metric(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the rows of every metric, and of every rule that selects an epoch by it."""
+    if "metric" not in table:
+        return [table]
+    return [part for _, part in table.groupby(["metric", "select"], sort=False, dropna=False)]
+
+
+def readings_of(table: pd.DataFrame) -> dict[str, str]:
+    """Return the columns that a summary shows, with their headings; the last is of test nodes."""
+    if "metric" not in table or pd.isna(name := table["metric"].iloc[0]):
+        return {
+            "best_val_accuracy": "highest validation accuracy",
+            "test_accuracy": "test accuracy at lowest validation loss",
+        }
+    metric, rule = METRICS[name], rule_in_words(table["select"].iloc[0], name)
+    return {
+        "best_val_metric": f"{metric.best} validation {metric.words}",
+        "test_metric": f"test {metric.words} at {rule}",
+    }
+
+
 def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
-    """Return mean and deviation over seeds and splits, or with ``by_split`` over seeds alone."""
+    """Return mean and deviation over seeds and splits, or with ``by_split`` over seeds alone.
+
+    All rows have the same metric.
+    """
     by = ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
     over = [column for column in ("seed", "split") if column in table and column not in by]
     runs = " × ".join(f"{column}s" for column in over)
-    readings = {
-        "best_val_accuracy": "highest validation accuracy",
-        "test_accuracy": "test accuracy at lowest validation loss",
-    }
+    readings = readings_of(table)
     heads = ["network" if column == "name" else column for column in by]
     caption = f"mean ± sample standard deviation over {runs}, in percent"
-    if "diverged" in table:
+    if "diverged" in table and table["diverged"].notna().any():
         caption += "; †: training diverged"
     shown = Table(*heads, runs, *readings.values(), caption=caption)
     for column in shown.columns[2:]:
@@ -186,9 +238,9 @@ def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
         counts = [rows[column].nunique() for column in over]
         # In an unfinished sweep some combinations are missing.
         number = " × ".join(map(str, counts if prod(counts) == len(rows) else [len(rows)]))
-        accuracies = (mean_and_deviation(rows[column].tolist()) for column in readings)
+        values = (mean_and_deviation(rows[column].tolist()) for column in readings)
         mark = " †" if "diverged" in rows and rows["diverged"].notna().any() else ""
         # As Text, in which square brackets are no markup: names come from recipes.
         names = (Text(str(part)) for part in group)
-        shown.add_row(*names, number, *(f"{each}{mark}" for each in accuracies))
+        shown.add_row(*names, number, *(f"{each}{mark}" for each in values))
     return shown

@@ -1,7 +1,8 @@
 """A search for good settings of a cell with Optuna's TPE sampler, several workers and pruning.
 
-The objective, ``val_accuracy``, is the *validation* accuracy at the epoch that the cell's protocol
-selects, as a mean over the seeds. Test nodes play no part.
+The objective is the *validation* value of the protocol's metric, which is accuracy by default, at
+the epoch that the protocol selects, as a mean over the seeds. Test nodes play no part. Optuna
+maximises it, or its negative if lower values are better.
 """
 
 import json
@@ -29,8 +30,9 @@ from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.sweep import CHECKPOINT_EVERY, REPORT_EVERY, remove_checkpoint
 from eamp.experiments.worker_pool import run_jobs
 from eamp.files import write_atomically
-from eamp.training import Epoch
-from eamp.training.protocols import advice_on_divergence, diverged
+from eamp.training import METRICS
+from eamp.training.inputs import check_metric
+from eamp.training.protocols import Figures, advice_on_divergence, diverged
 
 SHOWN = 10  # trials in the table of the best, and trials from which importances are computed
 
@@ -42,7 +44,7 @@ def tune(search: Search, store: Store, trials: int = 50, workers: int = 2) -> li
     """
     if trials < 1:
         raise ValueError(f"trials must be at least 1, but is {trials}.")
-    _ = search.cell.graph  # raises an error here if the data cannot be loaded
+    check_metric(search.cell.rules.metric, search.cell.graph)  # an error here, not in every trial
     search.save_in(store)
     jobs: list[Job] = [{**search.cell.job, "try": number} for number in range(trials)]
     run_jobs(store, jobs, workers)
@@ -89,18 +91,20 @@ def run_try(claim: Claim) -> str:
     cells = [replace(tried, seed=tried.seed + more) for more in range(search.seeds)]
     findings: dict[str, Any] = {"tried": tried.job}
     checkpoints = checkpoints_of({**findings, "cell": claim.job}, search.seeds, claim.store)
-    reached: list[float] = []
+    metric, reached = search.cell.rules.metric, list[float]()
+    merit = METRICS[metric].merit
 
-    def report(epoch: int, row: Epoch) -> bool:
+    def report(epoch: int, row: Figures) -> bool:
         if due := (epoch + 1) % REPORT_EVERY == 0:
-            trial.report(mean([*reached, row.val_accuracy]), len(reached) * epochs + epoch + 1)
+            value = merit(mean([*reached, row.val_metric]))
+            trial.report(value, len(reached) * epochs + epoch + 1)
         return due
 
-    def on_epoch(epoch: int, row: Epoch) -> None:
+    def on_epoch(epoch: int, row: Figures) -> None:
         if report(epoch, row) and trial.should_prune():
             raise optuna.TrialPruned
 
-    def on_resume(history: list[Epoch]) -> None:
+    def on_resume(history: list[Figures]) -> None:
         # The pruner compares whole curves, and must not miss the epochs of a killed worker.
         for epoch, row in enumerate(history):
             report(epoch, row)
@@ -115,10 +119,11 @@ def run_try(claim: Claim) -> str:
                 on_epoch=on_epoch,
                 on_resume=on_resume,
             )
-            reached.append(result.val_accuracy)
+            reached.append(result.val_metric)
             if result.diverged:
                 findings["diverged"] = diverged(result.history)
-        claim.finish(mean(reached), {**findings, "val_accuracies": reached})
+        values = "val_accuracies" if metric == "accuracy" else f"val_{metric}"
+        claim.finish(merit(mean(reached)), {**findings, values: reached})
     except optuna.TrialPruned:
         claim.finish(None, findings)
     for checkpoint in checkpoints:
@@ -127,20 +132,23 @@ def run_try(claim: Claim) -> str:
     return f"try {number}: {value} with {json.dumps(settings)}"
 
 
-def best_table(trials: list[FrozenTrial], importances: Mapping[str, float]) -> Table:
+def best_table(
+    trials: list[FrozenTrial], importances: Mapping[str, float], metric: str = "accuracy"
+) -> Table:
     """Return the best trials with their settings, and the importance of each setting."""
     shares = ", ".join(f"{name} {share:.2f}" for name, share in importances.items())
     # As Text, in which square brackets are no markup: names and choices are the user's.
     caption = Text(f"importance of each setting: {shares}") if shares else None
-    shown = Table("trial", "validation accuracy", "settings", caption=caption)
+    found = METRICS[metric]
+    shown = Table("trial", f"validation {found.words}", "settings", caption=caption)
     for trial in trials[:SHOWN]:
         settings = (
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in trial.params.items()
         )
         mark = " (diverged)" if "diverged" in trial.user_attrs else ""
-        accuracy = f"{100 * trial.values[0]:.2f}{mark}"
-        shown.add_row(str(trial.number), accuracy, Text(", ".join(settings)))
+        value = f"{100 * found.merit(trial.values[0]):.2f}{mark}"
+        shown.add_row(str(trial.number), value, Text(", ".join(settings)))
     return shown
 
 
@@ -173,12 +181,13 @@ def diverged_tries(store: Store) -> list[str]:
     ]
 
 
-def trial_counts(store: Store) -> str:
+def trial_counts(store: Store, metric: str = "accuracy") -> str:
     """Return how many trials there were, in words."""
     states = TrialState.COMPLETE, TrialState.PRUNED
     complete, pruned = (len(store.trials(state)) for state in states)
     lost = sum("diverged" in trial.user_attrs for trial in store.trials(*states))
-    value = "validation accuracy at the epoch that the protocol selects, no test node used"
+    rule = "at the epoch that the protocol selects, no test node used"
+    value = f"validation {METRICS[metric].words} {rule}"
     also = f", {lost} diverged" if lost else ""
     return f"{complete} trials trained to the end, {pruned} pruned{also}; {value}."
 
@@ -199,13 +208,13 @@ def train_command(cell: Cell, seeds: int) -> str:
     return shlex.join([*words, "--seeds", str(seeds)])
 
 
-def save_trials(store: Store, file: Path) -> None:
+def save_trials(store: Store, file: Path, metric: str = "accuracy") -> None:
     """Write a CSV with a row for every trial."""
     rows = [
         {
             "trial": trial.number,
             "state": trial.state.name.lower(),
-            "val_accuracy": trial.values[0] if trial.values else None,
+            f"val_{metric}": METRICS[metric].merit(trial.values[0]) if trial.values else None,
             **trial.params,
         }
         for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED)

@@ -2,7 +2,7 @@
 
 from eamp.ops.backends import backend
 from eamp.ops.channel_sums import channel_squares
-from eamp.ops.dropout import dropout
+from eamp.ops.dropout import dropout, row_dropout
 from eamp.ops.normalisers import energy_normaliser, propagation_scale
 from eamp.ops.precision import accumulate_dtype
 from eamp.ops.step import Variant, add_fused_step, entropy_step, is_fused
@@ -26,6 +26,7 @@ __all__ = [
     "is_fused",
     "neighbour_sums",
     "propagation_scale",
+    "row_dropout",
     "squared_differences",
     "weighted_differences",
 ]

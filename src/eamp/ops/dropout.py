@@ -55,6 +55,28 @@ def dropout(x: Tensor, p: float, training: bool = True, rows: Rows | None = None
     return _dropout(x, new_seed(), p, None, None) if has_kernel else F.dropout(x, p, training)
 
 
+def row_dropout(x: Tensor, p: float, training: bool = True, rows: Rows | None = None) -> Tensor:
+    """Set every row of ``x`` to 0 with probability ``p``, and divide the others by ``1 - p``.
+
+    The arguments are those of :func:`dropout`, with a row in place of an element.
+
+    Example:
+        >>> import torch
+        >>> _ = torch.manual_seed(0)
+        >>> row_dropout(torch.ones(3, 2), 0.5)
+        tensor([[0., 0.],
+                [2., 2.],
+                [0., 0.]])
+    """
+    if not training or p == 0:
+        return x
+    kept = dropout(torch.ones(x.size(0), 1, dtype=x.dtype, device=x.device), p, rows=rows)
+    if x.layout == torch.sparse_csr:
+        sizes = x.crow_indices().diff()
+        return with_values(x, x.values() * kept.squeeze(1).repeat_interleave(sizes))
+    return x * kept
+
+
 def new_seed() -> Tensor:
     """Draw a seed from torch's generator."""
     return torch.randint(2**62, ())

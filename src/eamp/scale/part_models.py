@@ -11,12 +11,15 @@ from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.pair_norm import PairNorm
 from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.models.dagnn import DAGNN
 from eamp.nn.models.deep_gcn import DeepGCN
 from eamp.nn.models.g2 import G2
 from eamp.nn.models.gcn import GCN
 from eamp.nn.models.gcnii import GCNII
+from eamp.nn.models.gcniii import GCNIII
 from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
+from eamp.nn.models.random_propagation import RandomPropagation
 from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.models.traits import traits
 from eamp.nn.step.weight import SCHEDULES, Weight
@@ -25,7 +28,8 @@ from eamp.nn.step.weight import SCHEDULES, Weight
 ROW_BY_ROW = {nn.Linear, Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
 ACTIVATIONS = {nn.ReLU, nn.ELU, nn.GELU, nn.LeakyReLU, nn.Tanh}
 CONTAINERS = {nn.Sequential, nn.ModuleList, MLP, DeepGCNLayer}
-MODELS = {GCN, GCNII, LinearPropagation, G2, ResidualGCN, DeepGCN, PairNormGCN}
+MODELS = {GCN, GCNII, GCNIII, LinearPropagation, RandomPropagation, DAGNN}
+MODELS |= {G2, ResidualGCN, DeepGCN, PairNormGCN}
 LAYERS = {GCNConv, ResidualUpdate, GCNIIConv, DeepConv, EntropyAware, PairNorm}
 KNOWN = ROW_BY_ROW | ACTIVATIONS | CONTAINERS | MODELS | LAYERS
 

@@ -66,6 +66,16 @@ class ProcessGroup(SingleProcess):
         """Return the sum of ``values`` over all processes, elementwise, without a derivative."""
         return all_reduced(values.to(self.device)).to(values.device)
 
+    def gather(self, rows: Tensor) -> Tensor:
+        """Return the rows of all processes, one process after the other, without a derivative."""
+        counts = torch.zeros(self.size, dtype=torch.long)
+        counts[self.rank] = rows.size(0)
+        counts = self.sum(counts)
+        start = int(counts[: self.rank].sum())
+        everyone = rows.new_zeros(int(counts.sum()), *rows.shape[1:])
+        everyone[start : start + rows.size(0)] = rows.detach()
+        return self.sum(everyone)
+
     def cross_entropy(
         self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0
     ) -> Tensor:

@@ -1,10 +1,13 @@
 """Training of a node classifier: one loop, its protocols and its checkpoints."""
 
 from eamp.training.checkpoints import CheckpointError, TrainingWarning
-from eamp.training.loop import Result, train
+from eamp.training.loop import train
+from eamp.training.metrics import METRICS
 from eamp.training.protocols import PROTOCOLS, Epoch, Protocol, selected
+from eamp.training.result import Result
 
 __all__ = [
+    "METRICS",
     "PROTOCOLS",
     "CheckpointError",
     "Epoch",

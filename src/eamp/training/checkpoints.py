@@ -115,6 +115,8 @@ def load_checkpoint(
             f"{path} was written by a run on other data: the graph has changed since. Delete the "
             "file to train on the new data, or choose another file."
         )
+    saved.setdefault("metric", "accuracy")  # new in the file, too
+    saved.setdefault("consistency", None)  # new in the file
     if same_run(saved.get("about", ""), identity["about"]):
         saved["about"] = identity["about"]
     if saved != json.loads(json.dumps(identity)):

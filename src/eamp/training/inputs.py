@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from eamp.training.metrics import METRICS
 from eamp.training.protocols import check_range
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -54,6 +55,25 @@ def check_data(data: Data) -> None:
             )
 
 
+def check_metric(name: str, data: Data) -> None:
+    """Raise a ValueError if a metric of :data:`~.metrics.METRICS` is not defined on ``data``."""
+    if not METRICS[name].two_classes:
+        return
+    if (classes := int(data.y.max()) + 1) != 2:
+        others = [other for other, metric in METRICS.items() if not metric.two_classes]
+        raise ValueError(
+            f"the metric {name} is for two classes, but y holds {classes}; use metric "
+            f"{' or '.join(others)}."
+        )
+    for mask in ("val_mask", "test_mask"):
+        found = data.y[data[mask]].unique()
+        if found.numel() == 1:  # a test_mask without nodes is allowed
+            raise ValueError(
+                f"the metric {name} compares nodes of two classes, but all nodes of {mask} are of "
+                f"class {int(found)}; choose a split with both in every mask."
+            )
+
+
 def check_run(seed: Any, checkpoint: Any, checkpoint_every: Any, on_epoch: Any) -> None:
     """Raise an error for arguments of :func:`eamp.training.train` of the wrong type or size."""
     check_range("seed", seed, int, -(2**63), 2**64 - 1)  # those that torch takes
@@ -64,7 +84,7 @@ def check_run(seed: Any, checkpoint: Any, checkpoint_every: Any, on_epoch: Any) 
         raise TypeError(f"on_epoch must be a function, but is {on_epoch!r}.")
 
 
-def first_output(call: Callable[[], Tensor], data: Data) -> Tensor:
+def first_output(call: Callable[[], Tensor], data: Data, metric: str) -> Tensor:
     """Call the model, and raise an error that says so if its sizes do not fit the data."""
     try:
         logits = call()
@@ -79,5 +99,10 @@ def first_output(call: Callable[[], Tensor], data: Data) -> Tensor:
         raise ValueError(
             f"the model has {logits.size(-1)} outputs, but y holds class {largest}; make it with "
             f"out_channels={largest + 1}."
+        )
+    if METRICS[metric].two_classes and logits.size(-1) != 2:
+        raise ValueError(
+            f"the metric {metric} is for two classes, but the model has {logits.size(-1)} outputs; "
+            "make it with out_channels=2."
         )
     return logits

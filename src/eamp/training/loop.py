@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from operator import eq
 from pathlib import Path
@@ -34,46 +34,23 @@ from eamp.training.checkpoints import (
     set_aside,
 )
 from eamp.training.digests import data_digest, model_digest
-from eamp.training.inputs import check_data, check_run, first_output
+from eamp.training.inputs import check_data, check_metric, check_run, first_output
+from eamp.training.metrics import METRICS
+from eamp.training.objectives import consistency_loss
 from eamp.training.process import SingleProcess
 from eamp.training.protocols import (
-    Epoch,
+    Figures,
     Protocol,
     advice_on_divergence,
+    as_epoch,
     diverged,
     is_over,
     learning_rate,
     protocol_of,
     selected,
 )
+from eamp.training.result import Result
 from eamp.training.sparse_features import sparse_features
-
-
-@dataclass(frozen=True)
-class Result:
-    """The outcome of a training run.
-
-    ``best_val_accuracy`` and ``test_accuracy`` belong to different protocols: do not compare them.
-    ``test_accuracy``, ``val_accuracy`` and ``val_loss`` are those of the selected epoch.
-    """
-
-    best_val_accuracy: float
-    """Highest validation accuracy over the epochs, the paper's number."""
-    test_accuracy: float
-    val_accuracy: float
-    val_loss: float
-    epoch: int
-    """The selected epoch, counted from 0."""
-    energy: list[float]
-    """Mean Dirichlet energy after every message-passing layer, at the selected epoch."""
-    final_energy: list[float]
-    """The same after the last epoch."""
-    history: list[Epoch]
-
-    @property
-    def diverged(self) -> bool:
-        """Whether the loss became infinite or NaN, so that training ended there."""
-        return diverged(self.history) is not None
 
 
 @contextmanager
@@ -100,8 +77,8 @@ def train(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 50,
     progress: bool = False,
-    on_epoch: Callable[[int, Epoch], None] | None = None,
-    on_resume: Callable[[list[Epoch]], None] | None = None,
+    on_epoch: Callable[[int, Figures], None] | None = None,
+    on_resume: Callable[[list[Figures]], None] | None = None,
     process: SingleProcess | None = None,
     about: str = "",
     same_run: Callable[[str, str], bool] = eq,
@@ -127,7 +104,7 @@ def train(
             mean the same.
 
     Raises:
-        ValueError: if ``data`` lacks something that training needs.
+        ValueError: if ``data`` lacks something that training or the metric needs.
         CheckpointError: if the checkpoint belongs to another run, or to other data.
         OSError: if the checkpoint cannot be written, before training.
 
@@ -143,6 +120,7 @@ def train(
     check_module(model, "train")
     protocol, process, told = protocol_of(protocol), process or SingleProcess(), traits(model)
     check_data(data)
+    check_metric(protocol.metric, data)
     check_run(seed, checkpoint, checkpoint_every, on_epoch)
     identity = {**asdict(protocol), "seed": seed, "about": about, "graph": data_digest(data)}
     process.agree({**identity, "model": model_digest(model)})
@@ -153,19 +131,21 @@ def train(
     x = sparse_features(data.x) if told.takes_sparse_features else data.x
     whole = Graph(data.edge_index, data.num_nodes, edge_weight=data.edge_weight)
     x, data, graph = process.share(model, x, data, whole)
-    call = call_on(model, x, graph)
-    differs = torch.tensor(not same_in_training(model, partial(first_output, call, data))).double()
-    one_pass = process.sum(differs).item() == 0
+    run = call_on(model, graph)
+    call = partial(run, x)
+    checked_call = partial(first_output, call, data, protocol.metric)
+    differs = torch.tensor(not same_in_training(model, checked_call)).double()
+    one_pass = process.sum(differs).item() == 0 and protocol.consistency is None
     torch.manual_seed(seed)
     decay = protocol.weight_decay
     conv_decay = decay if protocol.conv_decay is None else protocol.conv_decay
     groups = parameter_groups(model, conv_decay, decay)
     optimizer = torch.optim.Adam(groups, lr=protocol.learning_rate)
-    best, history = copy_of_state(model), list[Epoch]()
+    best, history = copy_of_state(model), list[Figures]()
     if checkpoint is not None and (saved := process.read(checkpoint)) is not None:
         try:
             rows = load_checkpoint(saved, checkpoint, model, optimizer, best, identity, same_run)
-            history = [Epoch(*row) for row in rows]
+            history = [as_epoch(row) for row in rows]
         except DamagedCheckpointError as error:  # on all processes, which got the same bytes
             if process.leads:
                 set_aside(checkpoint, error)
@@ -176,6 +156,11 @@ def train(
     start, end = len(history), protocol.epochs
     bar = tqdm(range(start, end), initial=start, total=end, disable=hidden, leave=False)
     mask, options = data.train_mask, (protocol.reduction, protocol.label_smoothing)
+
+    def supervised(logits: Tensor) -> Tensor:
+        loss = process.cross_entropy(logits[mask], data.y[mask], *options)
+        return loss if told.auxiliary_loss is None else loss + told.auxiliary_loss()
+
     logits: Tensor | None = None
     for epoch in bar:
         if is_over(history, protocol):
@@ -183,12 +168,13 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(protocol, epoch)
         optimizer.zero_grad()
-        if logits is None or not one_pass:
-            model.train()
-            logits = call()
-        loss = process.cross_entropy(logits[mask], data.y[mask], *options)
-        if told.auxiliary_loss is not None:
-            loss = loss + told.auxiliary_loss()
+        model.train()
+        if protocol.consistency is not None:
+            loss = consistency_loss(protocol.consistency, run, x, graph, supervised)
+        else:
+            if logits is None or not one_pass:
+                logits = call()
+            loss = supervised(logits)
         loss.backward()
         process.add_gradients(model)
         optimizer.step()
@@ -196,11 +182,11 @@ def train(
         with torch.set_grad_enabled(one_pass):  # this pass is then the first of the next epoch
             model.train(one_pass)
             logits = call()
-        history.append(measure(logits.detach(), data, loss, process))
+        history.append(measure(logits.detach(), data, loss, protocol.metric, process))
         if selected(history, protocol) == epoch:
             best = copy_of_state(model)
         figures = history[-1]
-        bar.set_postfix_str(f"loss {figures.train_loss:.3g}, val {figures.val_accuracy:.3f}")
+        bar.set_postfix_str(f"loss {figures.train_loss:.3g}, val {figures.val_metric:.3f}")
         if checkpoint is not None and process.leads and (epoch + 1) % checkpoint_every == 0:
             save_checkpoint(checkpoint, model, optimizer, best, history, identity)
         if on_epoch is not None:
@@ -220,6 +206,12 @@ def train(
         test_accuracy=chosen.test_accuracy,
         val_accuracy=chosen.val_accuracy,
         val_loss=chosen.val_loss,
+        metric=protocol.metric,
+        best_val_metric=max(
+            (row.val_metric for row in history), key=METRICS[protocol.metric].merit
+        ),
+        test_metric=chosen.test_metric,
+        val_metric=chosen.val_metric,
         epoch=epoch,
         energy=layer_energies(model, call, told.probed_layers),
         final_energy=final_energy,
@@ -227,24 +219,32 @@ def train(
     )
 
 
-def measure(logits: Tensor, data: Data, train_loss: Tensor, process: SingleProcess) -> Epoch:
-    """Return the losses and accuracies of an epoch, summed over all processes."""
+def measure(
+    logits: Tensor, data: Data, train_loss: Tensor, metric: str, process: SingleProcess
+) -> Figures:
+    """Return the losses, accuracies and metric of an epoch, over the nodes of all processes."""
     correct, mask = logits.argmax(1) == data.y, data.val_mask
     losses = train_loss.detach(), process.cross_entropy(logits[mask], data.y[mask])
     counts = [(int(c.sum()), c.numel()) for c in (correct[mask], correct[data.test_mask])]
     figures = [process.sum(loss.double()).to(loss.dtype) for loss in losses]
     figures += [right / count for right, count in process.sum(torch.tensor(counts)).float()]
-    return Epoch(*(figure.item() for figure in figures))
+    found = [float(figure) for figure in figures]
+    if metric != "accuracy":  # no sum over nodes, so one number per node is sent
+        numbers, of = METRICS[metric].reads(logits), METRICS[metric].of
+        for mask in (data.val_mask, data.test_mask):
+            found.append(of(process.gather(numbers[mask]), process.gather(data.y[mask])))
+    return as_epoch(found)
 
 
-def call_on(model: Module, x: Tensor, graph: Graph) -> Callable[[], Tensor]:
-    """Return a function that calls the model on all of the graph.
+def call_on(model: Module, graph: Graph) -> Callable[[Tensor], Tensor]:
+    """Return a function of the features that calls the model on all of the graph.
 
     A model with bare layers of PyG gets an ``edge_index``, and the weights if it takes any.
     """
     if not any(isinstance(layer, MessagePassing) for _, layer in message_passing_layers(model)):
-        return partial(model, x, graph)
-    return partial(model, x, graph.edge_index, **with_weights(model, graph, {}))
+        return lambda x: model(x, graph)
+    edge_index, weights = graph.edge_index, with_weights(model, graph, {})
+    return lambda x: model(x, edge_index, **weights)
 
 
 @torch.no_grad()

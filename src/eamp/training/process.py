@@ -32,6 +32,10 @@ class SingleProcess:
         """Return the sum of ``values`` over all processes, elementwise, without a derivative."""
         return values.detach()
 
+    def gather(self, rows: Tensor) -> Tensor:
+        """Return the rows of all processes, one process after the other, without a derivative."""
+        return rows.detach()
+
     def cross_entropy(
         self, logits: Tensor, labels: Tensor, reduction: str = "mean", label_smoothing: float = 0.0
     ) -> Tensor:

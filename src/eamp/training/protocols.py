@@ -1,8 +1,12 @@
 """Training protocols: the settings of a training run, and which of its epochs counts."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
+
+from eamp.training.metrics import METRICS
+from eamp.training.objectives import Consistency
 
 
 @dataclass(frozen=True)
@@ -10,8 +14,8 @@ class Protocol:
     """The settings of a training run.
 
     Attributes:
-        select: the epoch that counts is the one of lowest validation loss, or of highest
-            validation accuracy.
+        select: the epoch that counts is the one of lowest validation loss, of highest validation
+            accuracy, or of the best validation value of ``metric``.
         epochs: the largest number of epochs.
         learning_rate: of Adam.
         weight_decay: of all parameters but those that the entropy step learns.
@@ -20,9 +24,13 @@ class Protocol:
         schedule: anneal the learning rate to 0 along a cosine over all epochs, or keep it.
         label_smoothing: of the training loss.
         patience: stop after this many epochs without a lower validation loss; ``None`` never stops.
+        metric: what is measured beside loss and accuracy, a key of
+            :data:`eamp.training.METRICS`; the results are called by its name.
+        consistency: options of :class:`~.objectives.Consistency`, as an object or a mapping;
+            ``None`` trains on the cross-entropy of a single pass.
     """
 
-    select: Literal["val_loss", "val_accuracy"]
+    select: Literal["val_loss", "val_accuracy", "val_metric"]
     epochs: int
     learning_rate: float
     weight_decay: float = 0.0
@@ -31,6 +39,8 @@ class Protocol:
     schedule: Literal["cosine", "none"] = "none"
     label_smoothing: float = 0.0
     patience: int | None = None
+    metric: str = "accuracy"
+    consistency: Consistency | None = None
 
     def __post_init__(self) -> None:
         known = get_type_hints(Protocol)
@@ -38,6 +48,9 @@ class Protocol:
             if (value := getattr(self, name)) not in (choices := get_args(known[name])):
                 expected = ", ".join(map(repr, choices))
                 raise ValueError(f"{name} must be one of {expected}, but is {value!r}.")
+        if self.metric not in list(METRICS):  # a list, since the value may not be hashable
+            expected = ", ".join(map(repr, METRICS))
+            raise ValueError(f"metric must be one of {expected}, but is {self.metric!r}.")
         check_range("epochs", self.epochs, int, 1)
         check_range("learning_rate", self.learning_rate, float, 0)
         check_range("weight_decay", self.weight_decay, float, 0)
@@ -46,6 +59,8 @@ class Protocol:
             check_range("conv_decay", self.conv_decay, float, 0)
         if self.patience is not None:
             check_range("patience", self.patience, int, 1)
+        if self.consistency is not None:
+            object.__setattr__(self, "consistency", Consistency.of(self.consistency))
 
     def with_changes(self, **changes: Any) -> "Protocol":
         """Return the protocol with some settings changed."""
@@ -91,27 +106,58 @@ def protocol_of(protocol: Protocol | str) -> Protocol:
 
 
 class Epoch(NamedTuple):
-    """Losses and accuracies after one epoch."""
+    """Losses and accuracies after one epoch of a run whose metric is accuracy."""
 
     train_loss: float
     val_loss: float
     val_accuracy: float
     test_accuracy: float
 
+    @property
+    def val_metric(self) -> float:
+        """The validation accuracy."""
+        return self.val_accuracy
 
-def selected(history: list[Epoch], protocol: Protocol) -> int:
+    @property
+    def test_metric(self) -> float:
+        """The test accuracy."""
+        return self.test_accuracy
+
+
+class MetricEpoch(NamedTuple):
+    """Losses, accuracies and the protocol's metric after one epoch, if it is not accuracy."""
+
+    train_loss: float
+    val_loss: float
+    val_accuracy: float
+    test_accuracy: float
+    val_metric: float
+    test_metric: float
+
+
+Figures: TypeAlias = Epoch | MetricEpoch
+
+
+def as_epoch(figures: Sequence[float]) -> Figures:
+    """Return the four or six figures of an epoch under their names."""
+    return Epoch(*figures) if len(figures) == len(Epoch._fields) else MetricEpoch(*figures)
+
+
+def selected(history: Sequence[Figures], protocol: Protocol) -> int:
     """Return the epoch that counts: the first of the best, never one whose loss is not finite."""
 
     def merit(epoch: int) -> float:
         row = history[epoch]
         if not math.isfinite(row.val_loss):
             return -math.inf
+        if protocol.select == "val_metric":
+            return METRICS[protocol.metric].merit(row.val_metric)
         return -row.val_loss if protocol.select == "val_loss" else row.val_accuracy
 
     return max(range(len(history)), key=merit)
 
 
-def is_over(history: list[Epoch], protocol: Protocol) -> bool:
+def is_over(history: Sequence[Figures], protocol: Protocol) -> bool:
     """Return whether training ends early: out of patience, or with a loss that is not finite."""
     if not history or not math.isfinite(history[-1].train_loss):
         return bool(history)
@@ -121,7 +167,7 @@ def is_over(history: list[Epoch], protocol: Protocol) -> bool:
     return len(history) - 1 - lowest >= protocol.patience
 
 
-def diverged(history: list[Epoch]) -> int | None:
+def diverged(history: Sequence[Figures]) -> int | None:
     """Return the first epoch whose training loss is not finite, or ``None`` if there is none.
 
     The validation loss counts in the last epoch only: it shows the weights that were reached.
@@ -139,7 +185,7 @@ def advice_on_divergence(epoch: int, meaningful: bool) -> str:
     said = "are those of an earlier epoch" if meaningful else "mean nothing"
     return (
         f"training diverged: the loss is not finite in epoch {epoch}, counted from 0. The "
-        f"accuracies {said}. Try a lower learning rate, fewer layers or a smaller weight of the "
+        f"results {said}. Try a lower learning rate, fewer layers or a smaller weight of the "
         "entropy step, and look for NaN in the features."
     )
 

@@ -1,20 +1,10 @@
 import pytest
 import torch
-from torch import Tensor
 from torch_geometric.nn import APPNP
 
-import eamp
 from eamp.nn import MODELS
 from eamp.nn.models.linear_propagation import LinearPropagation
-from problems import random_graph
-
-
-def normalised_adjacency(graph: eamp.Graph) -> Tensor:
-    """Â = D̃^(−1/2) (A + I) D̃^(−1/2), as a dense matrix."""
-    a = torch.eye(graph.num_nodes, dtype=torch.float64)
-    a[tuple(graph.edge_index)] = 1.0
-    scale = a.sum(1).rsqrt()
-    return scale.unsqueeze(1) * a * scale
+from problems import normalised_adjacency, random_graph
 
 
 @pytest.mark.parametrize("layers", [0, 1, 2, 10])

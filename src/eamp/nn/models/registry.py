@@ -11,16 +11,20 @@ from eamp.nn.checks import check_count, check_sizes
 from eamp.nn.conv.from_pyg import FromPyG
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.acmp import ACMP
+from eamp.nn.models.dagnn import DAGNN
 from eamp.nn.models.deep_gcn import DeepGCN
 from eamp.nn.models.drop_edge import DropEdge
 from eamp.nn.models.egnn import EGNN
 from eamp.nn.models.g2 import G2
 from eamp.nn.models.gcn import GCN
 from eamp.nn.models.gcnii import GCNII
+from eamp.nn.models.gcniii import GCNIII
+from eamp.nn.models.ggcm import GGCM
 from eamp.nn.models.grand import GRAND
 from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
+from eamp.nn.models.random_propagation import RandomPropagation
 from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.wrapping import wrap
 
@@ -116,6 +120,10 @@ MODELS: dict[str, Callable[..., Module]] = {
     "residual-gcn": ResidualGCN,
     "linear": LinearPropagation,
     "appnp": LinearPropagation,
+    "dagnn": DAGNN,
+    "gcniii": GCNIII,
+    "ggcm": GGCM,
+    "random-propagation": RandomPropagation,
     "noisy-gcn": partial(noisy, GCN),
     "dropedge-gcn": partial(dropping_edges, GCN),
     "gat": partial(from_pyg, GAT),

@@ -1,0 +1,86 @@
+"""Random propagation: rows of features are dropped, propagated and averaged over the hops."""
+
+from torch import Tensor
+from torch.nn import BatchNorm1d, Identity, Linear
+
+from eamp.graph import Adjacency
+from eamp.nn.checks import check_share
+from eamp.nn.conv.deep_conv import DeepConv
+from eamp.nn.entropic import Entropy
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.ops import dropout as drop_features
+from eamp.ops import row_dropout
+
+
+class RandomPropagation(NodeClassifier):
+    r"""A perceptron on features whose rows are dropped, propagated and averaged over the hops.
+
+    From `"Graph Random Neural Networks for Semi-Supervised Learning on Graphs"
+    <https://arxiv.org/abs/2005.11079>`_ (Feng et al., 2020), whose name GRAND is also that of
+    :class:`eamp.nn.models.grand.GRAND`, a diffusion.
+
+    .. math::
+        \mathbf{Y} = \mathrm{MLP} \Big( \frac{1}{L + 1} \sum_{k = 0}^{L} \hat{A}^k
+            \mathrm{DropNode}(\mathbf{X}) \Big)
+
+    In training, DropNode sets the features of a node to 0 with probability :math:`\delta` and
+    divides the others by :math:`1 - \delta`. The paper trains this model with consistency between
+    several passes, ``changes={"consistency": {...}}`` of a protocol, which drops rows itself: leave
+    one of the two out with ``drop_rows=0``.
+
+    The running mean of the hops obeys :math:`\mathbf{M}^{(k)} = \frac{k}{k + 1} \hat{A}
+    \mathbf{M}^{(k - 1)} + \frac{1}{k + 1} \mathbf{M}^{(0)}`, so hops are layers of
+    :class:`DeepConv`, and an entropy step is taken after each. Weights begin as those of torch's
+    ``Linear``. See :class:`NodeClassifier` for the other arguments.
+
+    Args:
+        hidden_channels: Width of the only hidden layer of the perceptron.
+        dropout: Probability of dropping a hidden feature of the perceptron.
+        input_dropout: Probability of dropping a propagated feature. Default: ``dropout``.
+        drop_rows: :math:`\delta`.
+        batch_norm: Normalise the input and the hidden features of the perceptron.
+
+    Example:
+        >>> model = RandomPropagation(16, 32, 7, num_layers=8, dropout=0.5)
+    """
+
+    takes_sparse_features = False  # propagation fills them
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int,
+        *,
+        dropout: float = 0.0,
+        entropy: Entropy = None,
+        input_dropout: float | None = None,
+        drop_rows: float = 0.5,
+        batch_norm: bool = False,
+        checkpoint: bool = False,
+    ) -> None:
+        channels = (in_channels, hidden_channels, out_channels)
+        super().__init__(num_layers, dropout, checkpoint, *channels)
+        self.input_dropout = dropout if input_dropout is None else input_dropout
+        check_share("input_dropout", self.input_dropout)
+        check_share("drop_rows", drop_rows)
+        self.drop_rows = drop_rows
+        numbers = range(1, num_layers + 1)
+        hops = (DeepConv(in_channels, k, num_layers, initial_residual=1 / (k + 1)) for k in numbers)
+        self.steps = entropic_layers(hops, entropy)
+        sizes = (in_channels, hidden_channels)
+        self.input_norm, self.hidden_norm = (
+            BatchNorm1d(size) if batch_norm else Identity() for size in sizes
+        )
+        self.encoder = Linear(in_channels, hidden_channels)
+        self.decoder = Linear(hidden_channels, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
+        """Return the logits of every node."""
+        graph = self.graph_of(x, edge_index)
+        x_0 = row_dropout(x.to_dense(), self.drop_rows, self.training, graph.rows)
+        h = self.run(lambda h, step: step(h, x_0, graph), self.steps, x_0)
+        h = drop_features(self.input_norm(h), self.input_dropout, self.training, graph.rows)
+        h = self.hidden_norm(self.encoder(h).relu())
+        return self.decoder(self.drop(h, graph))

@@ -1,0 +1,115 @@
+"""Training objectives beside the plain cross-entropy: consistency between several passes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eamp.graph import Graph
+from eamp.nn.checks import check_count, check_share
+from eamp.ops import row_dropout
+
+
+@dataclass(frozen=True)
+class Consistency:
+    r"""Consistency regularisation, for any model.
+
+    From `"Graph Random Neural Networks for Semi-Supervised Learning on Graphs"
+    <https://arxiv.org/abs/2005.11079>`_ (Feng et al., 2020). A training step makes *S* passes, each
+    without the features of other nodes. With :math:`p_i^{(s)}` the probabilities of the classes of
+    node *i* in pass *s*, :math:`\bar p_i` their mean and *n* nodes, the loss is
+
+    .. math::
+        \frac{1}{S} \sum_{s} \Big( \mathrm{CE}^{(s)} + \frac{\lambda}{n} \sum_{i : \max \bar p_i
+            \ge \tau} \| p_i^{(s)} - \mathrm{sharpen}(\bar p_i) \|^2 \Big), \qquad
+        \mathrm{sharpen}(p)_c = \frac{p_c^{1 / T}}{\sum_b p_b^{1 / T}}
+
+    with the cross-entropy CE over the training nodes, as the protocol says. The sharpened mean is a
+    target without a derivative. Dropout and other noise of the model add to the differences between
+    the passes.
+
+    BibTeX key for ``eamp cite``: ``feng2020graph``.
+
+    Attributes:
+        passes: *S*.
+        weight: :math:`\lambda`.
+        temperature: *T*; 1 leaves the mean as it is, and a small one picks the likeliest class.
+        drop_rows: Probability of setting the features of a node to 0; those of others are divided
+            by one minus it.
+        confidence: :math:`\tau`. Nodes whose mean is less certain do not count in the second term.
+
+    Example:
+        >>> from eamp.training import PROTOCOLS
+        >>> protocol = PROTOCOLS["standard"].with_changes(consistency={"passes": 2, "weight": 0.7})
+        >>> protocol.consistency
+        Consistency(passes=2, weight=0.7, temperature=0.5, drop_rows=0.5, confidence=0.0)
+    """
+
+    passes: int = 4
+    weight: float = 1.0
+    temperature: float = 0.5
+    drop_rows: float = 0.5
+    confidence: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_count("passes of consistency", self.passes)
+        for name in ("drop_rows", "confidence"):
+            check_share(f"{name} of consistency", getattr(self, name))
+        for name, value in (("weight", self.weight), ("temperature", self.temperature)):
+            number = isinstance(value, Real) and not isinstance(value, bool)
+            if not number or not 0 <= value < float("inf"):
+                raise ValueError(f"{name} of consistency must be a number >= 0, but is {value!r}.")
+        if self.temperature == 0 or self.drop_rows == 1:
+            raise ValueError(
+                "consistency needs a temperature above 0 and drop_rows below 1, but has temperature"
+                f"={self.temperature} and drop_rows={self.drop_rows}."
+            )
+
+    @classmethod
+    def of(cls, given: Any) -> "Consistency":
+        """Return the options of a mapping, as recipes and the command line give them."""
+        if isinstance(given, cls):
+            return given
+        names = [field.name for field in fields(cls)]
+        if not isinstance(given, Mapping):
+            raise ValueError(
+                'consistency must be a mapping, as in {"passes": 4, "weight": 1.0}, but is '
+                f"{given!r}."
+            )
+        if unknown := sorted(str(name) for name in given if name not in names):
+            raise ValueError(f"consistency has no {', '.join(unknown)}; it has {', '.join(names)}.")
+        return cls(**given)
+
+
+def consistency_loss(
+    consistency: Consistency,
+    run: Callable[[Tensor], Tensor],
+    x: Tensor,
+    graph: Graph,
+    supervised: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """Return the loss of several passes; of a part of a graph, its share of the loss.
+
+    Args:
+        consistency: the options.
+        run: returns the logits for features.
+        x: features of the graph's nodes, dense or sparse CSR.
+        graph: the graph, whose row numbers decide which rows are dropped: the same in the whole
+            graph and in its parts.
+        supervised: returns the cross-entropy of logits, and is called after every pass.
+    """
+    losses, passes = [], []
+    for _ in range(consistency.passes):
+        logits = run(row_dropout(x, consistency.drop_rows, rows=graph.rows))
+        losses.append(supervised(logits))
+        passes.append(logits.softmax(dim=1))
+    p = torch.stack(passes)
+    mean = p.detach().mean(0)
+    target = (mean.log() / consistency.temperature).softmax(dim=1)  # sharpen(mean)
+    counted = mean.amax(1) >= consistency.confidence
+    distances = (p - target).square().sum(2) * counted
+    spread = distances.sum() / (consistency.passes * max(graph.total_nodes, 1))
+    return torch.stack(losses).mean() + consistency.weight * spread

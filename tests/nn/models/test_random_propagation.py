@@ -1,0 +1,48 @@
+import torch
+
+from eamp.nn.models.random_propagation import RandomPropagation
+from problems import normalised_adjacency, random_graph
+
+
+def test_is_a_perceptron_on_the_mean_of_the_hops() -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(15, 30), torch.randn(15, 5, dtype=torch.float64)
+    model = RandomPropagation(5, 8, 3, num_layers=4).double().eval()
+    powers = [torch.linalg.matrix_power(normalised_adjacency(graph), k) for k in range(5)]
+    mean = torch.stack(powers).mean(0) @ x
+    torch.testing.assert_close(model(x, graph), model.decoder(model.encoder(mean).relu()))
+
+
+def test_whole_rows_are_dropped_in_training_alone() -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(300, 600), torch.ones(300, 4)
+    model = RandomPropagation(4, 8, 3, num_layers=0, drop_rows=0.5)  # no hops: rows stay apart
+    seen: list[torch.Tensor] = []
+    model.encoder.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(x, graph)
+    model.eval()(x, graph)
+    rows = set(map(tuple, seen[0].tolist()))
+    assert rows == {(0.0,) * 4, (2.0,) * 4}
+    assert 100 < int((seen[0][:, 0] > 0).sum()) < 200
+    assert torch.equal(seen[1], x)
+
+
+def test_without_dropout_and_dropped_rows_nothing_is_random() -> None:
+    graph, x = random_graph(15, 30), torch.randn(15, 5)
+    model = RandomPropagation(5, 8, 3, num_layers=2, drop_rows=0)
+    assert torch.equal(model(x, graph), model(x, graph))
+
+
+def test_dropouts_and_norms_are_where_the_paper_has_them() -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(400, 900), torch.rand(400, 6) + 1
+    options = {"dropout": 0.8, "input_dropout": 0.25, "drop_rows": 0.0, "batch_norm": True}
+    model = RandomPropagation(6, 32, 3, num_layers=2, **options)
+    seen: list[torch.Tensor] = []
+    for layer in (model.encoder, model.decoder):
+        layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(x, graph)
+    assert abs(float((seen[0] == 0).float().mean()) - 0.25) < 0.05
+    assert abs(float((seen[1] == 0).float().mean()) - 0.8) < 0.05
+    # Before dropout, inputs have mean 0 and variance 1 over the nodes.
+    torch.testing.assert_close(0.75 * seen[0].square().mean(), torch.tensor(1.0), atol=0.1, rtol=0)
