@@ -13,6 +13,7 @@ from pathlib import Path
 # A room imports only from rooms before it.
 ROOMS = (
     "files",
+    "spelling",
     "graph",
     "ops",
     "functional",

@@ -1,15 +1,21 @@
 """The command line as users type it."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from eamp.cli import COMMANDS, build, main
+from eamp.cli.parser import commands_of
+from eamp.experiments.cell import Cell
 from eamp.experiments.schema import DEFAULTS, KINDS
+from eamp.nn import MODELS
 
 TINY = ["--data", "csbm:nodes=60,features=8", "--depth", "2"]
 
@@ -23,6 +29,57 @@ def test_every_command_has_its_help_and_its_options() -> None:
     said = " ".join(build().format_help().split())
     for name, module in COMMANDS.items():
         assert f"{name} {module.__doc__}" in said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_readable_and_has_an_example_that_works(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: eamp {command}")
+    assert not re.search(r"type:|null|<class|Optional|Literal|Any|\[options\]|: False", said)
+    example = COMMANDS[command].EXAMPLE
+    assert f"\n\nexample:\n  {example}\n" in said
+    program, *arguments = shlex.split(example)
+    assert program == "eamp"
+    assert build().parse_args(arguments).subcommand == command
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_explained(command: str) -> None:
+    parser = commands_of(build())[command]
+    assert all(action.help for action in parser._actions)
+
+
+def test_names_of_types_and_defaults() -> None:
+    said = " ".join(commands_of(build())["train"].format_help().split())
+    assert "--depth INTEGER number of hidden layers; most models have an output layer" in said
+    assert "--entropy MAPPING options of the entropy step" in said
+    assert "--partition {metis} how to spread" in said
+    assert "--dropout NUMBER probability of dropout (default: 0)" in said
+    assert "a process waits for the others (default: 600)" in said
+
+
+def test_names_of_options_may_have_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", *TINY, "--normalize-features", "--changes", '{"epochs": 1}']) == 0
+    assert main(["train", "--normalize-features", "--data", "my-data"]) == 2
+    assert "no dataset 'my-data'" in capsys.readouterr().err
+
+
+def test_models_are_listed_with_their_references_and_options(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["models"]) == 0
+    said = capsys.readouterr().out
+    for name in MODELS:
+        assert f" {name} " in said
+    row = said[said.index(" pairnorm ") : said.index(" g2 ")]
+    assert "Zhao &" in row
+    assert "--entropy" in row
+    assert all(option in row for option in ("scale_individually", "count_output"))
 
 
 @pytest.mark.parametrize(("command", "depth"), [("train", 4), ("tune", 4), ("diagnose", 64)])
@@ -90,6 +147,53 @@ def test_train_names_its_protocol_and_goes_on_where_it_was(
     assert capsys.readouterr().out == first
 
 
+def test_train_says_at_its_start_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    changes = ["--changes", '{"epochs": 2, "patience": null}']
+    assert main(["train", *TINY, *changes, "--entropy", '{"weight": 1}']) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == (
+        "Training gcn on csbm:nodes=60,features=8: depth 2, width 64, entropy "
+        '{"weight": 1}; 1 seed, 2 epochs, protocol standard with {"epochs": 2, "patience": null}.'
+    )
+
+
+@pytest.mark.parametrize("protocol", ["paper", "standard"])
+def test_only_the_papers_protocol_gives_the_papers_number(
+    protocol: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", *TINY, "--protocol", protocol, "--changes", '{"epochs": 2}']) == 0
+    said = capsys.readouterr().out
+    assert "highest validation accuracy over the epochs" in said
+    assert ("the paper's number" in said) == (protocol == "paper")
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_an_interrupted_training_says_what_is_kept(
+    keeps: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["train", *TINY, "--seeds", "2", "--changes", '{"epochs": 2}']
+    command += ["--output", str(tmp_path)] if keeps else []
+    train = Cell.train
+
+    def interrupted(self: Cell, *given: Any, **options: Any) -> Any:
+        if self.seed == 1:
+            raise KeyboardInterrupt
+        return train(self, *given, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Cell, "train", interrupted)
+        assert main(command) == 130
+    said = capsys.readouterr()
+    assert re.fullmatch(r"eamp: interrupted; [^\n]+\n", said.err)
+    assert ("nothing is kept. With --output" in said.err) != keeps
+    assert (f"{tmp_path} keeps the seeds that have finished" in said.err) == keeps
+    assert (tmp_path / "seed_0.json").exists() == keeps
+    assert main(command) == 0
+
+
 def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--model", "gpt"]) == 2
     assert "no model named 'gpt'; there are gcn, " in capsys.readouterr().err
@@ -103,7 +207,6 @@ def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
             "the entropy step has no option lambda; it has weight, temperature",
         ),
         (["diagnose", *TINY, "--options", '{"foo": 1}'], "gcn cannot be made with {'foo': 1}"),
-        (["train", *TINY, "--seeds", "0"], "seeds must be at least 1, but is 0"),
         (
             ["train", *TINY, "--changes", '{"epochs": 0}'],
             "epochs must be a whole number of at least 1",

@@ -1,4 +1,7 @@
 import copy
+from dataclasses import fields
+from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import torch
@@ -8,7 +11,9 @@ from torch.nn import Linear, ModuleList, ReLU
 from torch_geometric.nn import GAT, GCN, GIN, PNA, DeepGCNLayer, GCNConv, GraphSAGE, SAGEConv
 
 import eamp
-from eamp.nn.wrapping import message_passing_layers
+from eamp.nn import EntropyStep
+from eamp.nn.step.options import StepOptions
+from eamp.nn.wrapping import WrapOptions, message_passing_layers
 from problems import irregular_graph
 
 GRAPH = irregular_graph()
@@ -120,18 +125,118 @@ def test_a_layer_used_in_two_places_stays_one_layer() -> None:
     assert isinstance(model.shared, eamp.EntropyAware)
 
 
-def test_only_and_skip_by_name_and_type() -> None:
-    def wrapped(model: torch.nn.Module) -> set[str]:
-        return {
-            name for name, module in model.named_modules() if isinstance(module, eamp.EntropyAware)
-        }
+def wrapped(model: torch.nn.Module) -> set[str]:
+    return {name for name, module in model.named_modules() if isinstance(module, eamp.EntropyAware)}
 
+
+def test_only_and_skip_by_name_and_type() -> None:
     gcn = MODELS["GCN"]
     assert wrapped(eamp.wrap(gcn(), only=["convs.0", "convs.2"])) == {"convs.0", "convs.2"}
     assert wrapped(eamp.wrap(gcn(), skip="convs.1")) == {"convs.0", "convs.2"}
     assert wrapped(eamp.wrap(Own(), only=SAGEConv)) == {"parts.sage"}
     assert wrapped(eamp.wrap(Own(), skip=[SAGEConv])) == {"shared"}
     assert wrapped(eamp.wrap(gcn(), only=GCNConv, skip="convs.0")) == {"convs.1", "convs.2"}
+
+
+LAST_LAYERS = {
+    "GCN": "convs.2",
+    "GIN": "convs.2",  # with a perceptron inside
+    "Sequential": "module_2",
+    "own": "parts.sage",  # inside of a dictionary
+}
+
+
+@pytest.mark.parametrize("name", LAST_LAYERS)
+def test_the_last_layer_can_be_skipped_without_its_name(name: str) -> None:
+    model, every = MODELS[name](), wrapped(eamp.wrap(MODELS[name]()))
+    assert LAST_LAYERS[name] in every
+    assert wrapped(eamp.wrap(model, skip="last")) == every - {LAST_LAYERS[name]}
+    assert wrapped(eamp.wrap(model, skip=["last"])) == every - {LAST_LAYERS[name]}
+
+
+def test_the_last_of_blocks_that_hold_their_layers_is_skipped() -> None:
+    blocks = ModuleList(DeepGCNLayer(SAGEConv(4, 4), block="res+") for _ in range(3))
+    assert wrapped(eamp.wrap(blocks, skip="last")) == {"0.conv", "1.conv"}
+    alone = GCNConv(4, 4)
+    with pytest.raises(ValueError, match=r"no layer to wrap among .*, with skip='last'"):
+        eamp.wrap(alone, skip="last")
+
+
+class Ends(torch.nn.Module):
+    """A model with a module that is really named "last"."""
+
+    def __init__(self, last: torch.nn.Module) -> None:
+        super().__init__()
+        self.last, self.body, self.end = last, GCNConv(4, 4), GCNConv(4, 4)
+
+
+def test_a_layer_that_is_named_last_is_meant_by_its_name() -> None:
+    assert wrapped(eamp.wrap(Ends(GCNConv(4, 4)), skip="last")) == {"body", "end"}
+    # A linear layer cannot be meant: it would not be wrapped anyway.
+    assert wrapped(eamp.wrap(Ends(Linear(4, 4)), skip="last")) == {"body"}
+    assert wrapped(eamp.wrap(Ends(Linear(4, 4)), only=[Linear, GCNConv], skip="last")) == {
+        "body",
+        "end",
+    }
+
+
+def test_the_last_of_the_layers_that_only_names_is_skipped() -> None:
+    model = ModuleList([Linear(4, 4), Linear(4, 4)])
+    assert wrapped(eamp.wrap(model, only=Linear, skip="last")) == {"0"}
+
+
+def test_misspelt_options_are_refused_with_the_right_spelling() -> None:
+    for make in (eamp.wrap, eamp.EntropyAware):
+        with pytest.raises(ValueError, match=r"no option weigth; .* Did you mean 'weight'\?"):
+            make(GCNConv(4, 4), weigth=2.0)
+    with pytest.raises(ValueError, match=r"no module named conv.1; .* Did you mean 'convs.1'\?"):
+        eamp.wrap(MODELS["GCN"](), skip="conv.1")
+
+
+def test_the_type_checker_knows_every_option() -> None:
+    options = {field.name for field in fields(EntropyStep)}
+    assert set(get_type_hints(WrapOptions)) == options
+    assert set(get_type_hints(StepOptions)) == options - {"weight", "temperature"}
+
+
+@pytest.mark.slow
+def test_the_type_checker_refuses_misspelt_options(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api")
+    script, settings = tmp_path / "script.py", tmp_path / "mypy.ini"
+    calls = ["wrap(conv, weigth=2.0)", "EntropyAware(conv, weigth=2.0)", "wrap(conv, weight=2.0)"]
+    script.write_text(
+        "import eamp, torch\nconv = torch.nn.Linear(2, 2)\n"
+        + "\n".join(f"eamp.{call}" for call in calls)
+    )
+    # Only one room is read: torch itself would take a minute.
+    settings.write_text(
+        f"[mypy]\nmypy_path = {Path(eamp.__file__).parents[1]}\nfollow_imports = skip\n"
+        "[mypy-eamp,eamp.nn.*]\nfollow_imports = silent\n"
+    )
+    said, wrong, _ = api.run(
+        [f"--config-file={settings}", f"--cache-dir={tmp_path / 'cache'}", str(script)]
+    )
+    refused = [line.split(":")[1] for line in said.splitlines() if 'argument "weigth"' in line]
+    assert refused == ["3", "4"], said + wrong
+
+
+def test_a_wrapped_model_shows_its_options() -> None:
+    shown = repr(eamp.wrap(Own(), weight=2.0, detach=False))
+    assert shown.count("EntropyAware(\n") == 3
+    assert shown.count("weight=2.0, temperature=10.0, detach=False\n") == 3
+
+
+def test_the_paper_has_a_step_of_its_own() -> None:
+    step = EntropyStep.paper()
+    assert (step.weight, step.temperature, step.detach, step.variant) == (1.0, 10.0, True, "paper")
+    model = eamp.wrap(MODELS["GCN"](), EntropyStep.paper(), skip="last")
+    assert repr(model.convs).count("weight=1.0, temperature=10.0, variant='paper'") == 2
+    x = torch.randn(10, 4)
+    conv = GCNConv(4, 4)
+    out = conv(x, EDGES)
+    expected = out + 10.0 * eamp.entropy_gradient(out, GRAPH, 10.0, variant="paper")
+    layer = eamp.EntropyAware.of(conv, EntropyStep.paper())
+    torch.testing.assert_close(layer(x, EDGES), expected)
 
 
 def test_any_layer_can_be_named_even_if_it_is_not_pygs() -> None:

@@ -1,13 +1,26 @@
 """The command line: a module for each command, whose docstring is the command's help."""
 
+import sys
 from collections.abc import Sequence
 
 import eamp
-from eamp.cli import bench, cite, data, diagnose, report, reproduce, sweep, train, tune, work
+from eamp.cli import (
+    bench,
+    cite,
+    data,
+    diagnose,
+    models,
+    report,
+    reproduce,
+    sweep,
+    train,
+    tune,
+    work,
+)
 from eamp.cli.exit_status import told
-from eamp.cli.parser import ArgumentParser
+from eamp.cli.parser import ArgumentParser, with_underscores
 
-MODULES = (reproduce, train, sweep, work, tune, diagnose, report, bench, data, cite)
+MODULES = (reproduce, train, sweep, work, tune, diagnose, report, bench, data, models, cite)
 COMMANDS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 
 
@@ -15,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; a mistake is told in one line, with status 2."""
 
     def run() -> int:
-        options = build().parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else arguments
+        options = build().parse_args(with_underscores(given))
         return COMMANDS[options.subcommand].run(options[options.subcommand])
 
     return told(run)
@@ -27,10 +41,12 @@ def build() -> ArgumentParser:
         prog="eamp",
         description="Entropy-aware message passing in graph neural networks.",
         version=eamp.__version__,
+        epilog="Names of options may be written with dashes or underscores.",
     )
     subcommands = parser.add_subcommands()
     for name, module in COMMANDS.items():
-        command = ArgumentParser(description=module.__doc__)
+        command = ArgumentParser(description=module.__doc__, epilog=f"example:\n  {module.EXAMPLE}")
         module.add(command)
         subcommands.add_subcommand(name, command, help=module.__doc__)
+        command.prog = f"eamp {name}"  # jsonargparse adds the options of `eamp` itself
     return parser

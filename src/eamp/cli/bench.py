@@ -9,12 +9,14 @@ from jsonargparse import ArgumentParser, Namespace
 import eamp
 from eamp.files import check_writable
 
+EXAMPLE = "eamp bench --quick --output bench.json"
+
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("--output", type=Path | None, help="JSON file for the figures")
     parser.add_argument("--quick", action="store_true", help="small graphs only, a few seconds")
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="where to run")
 
 
 def run(options: Namespace) -> int:

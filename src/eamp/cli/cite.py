@@ -4,6 +4,8 @@ from jsonargparse import ArgumentParser, Namespace
 
 from eamp.report.citations import cite
 
+EXAMPLE = "eamp cite gcnii"
+
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
+EXAMPLE = "eamp data get cora"
+
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""

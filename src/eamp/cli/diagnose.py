@@ -6,6 +6,8 @@ from jsonargparse import ArgumentParser, Namespace
 
 from eamp.cli import options as shared
 
+EXAMPLE = "eamp diagnose --model gcn --data cora --depth 64 --output out/diagnosis"
+
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command, those that concern training left out."""

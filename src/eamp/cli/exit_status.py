@@ -70,7 +70,7 @@ def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]
             return command(options)
         except KeyboardInterrupt:
             fail("interrupted; the same command continues from here.")
-            return 130  # the status that shells give to Ctrl-C
+            return INTERRUPTED
         except Exception as error:
             # heavy: the command has imported them by now
             from optuna.exceptions import StorageInternalError

@@ -1,6 +1,7 @@
 """The parser of the command line, which tells a mistake in one line."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
@@ -8,6 +9,8 @@ import jsonargparse
 from jsonargparse.typing import PositiveFloat, PositiveInt
 
 from eamp.cli.exit_status import fail
+from eamp.cli.help_format import HelpFormatter
+from eamp.spelling import did_you_mean
 
 KINDS = {
     int: "a whole number",
@@ -26,11 +29,40 @@ VALUE = r"(?:(?:Got|Given) value: ?(.*)|: (\S+) does not conform .*|: '(.*)')$"
 class ArgumentParser(jsonargparse.ArgumentParser):
     """A parser that names an option, what came and what was expected, in one line."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=HelpFormatter, **options)
+
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Print the mistake and end with exit status 2."""
         parser = getattr(ex, "subcommand_parser", None) or self
-        command = parser.prog.replace(" [options]", "")
-        self.exit(fail(f"{in_words(parser, message)}; see `{command} --help`."))
+        guess = suggestion(parser, " ".join(message.split()))
+        self.exit(fail(f"{in_words(parser, message)}; see `{parser.prog} --help`.{guess}"))
+
+
+def with_underscores(arguments: Iterable[str]) -> list[str]:
+    """Return the arguments with underscores in the names of options, where there may be dashes.
+
+    Example:
+        >>> with_underscores(["--by-split", "--output=my-runs", "a--b", "--", "--by-split"])
+        ['--by_split', '--output=my-runs', 'a--b', '--', '--by-split']
+    """
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    names = (
+        re.sub("^--[^=]+", lambda name: "--" + name[0][2:].replace("-", "_"), word)
+        for word in words[:end]
+    )
+    return [*names, *words[end:]]
+
+
+def suggestion(parser: jsonargparse.ArgumentParser, message: str) -> str:
+    """Return a question after the option, command or choice that a message may be about."""
+    if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*?)\)", message):
+        return did_you_mean(found[1], re.findall(r"[\w-]+", found[2]))
+    if found := re.match(r".*nrecognized arguments:.*?(--\w+)", message):
+        names = [name for action in parser._actions for name in action.option_strings]
+        return did_you_mean(found[1], names)
+    return ""
 
 
 def in_words(parser: jsonargparse.ArgumentParser, message: str) -> str:

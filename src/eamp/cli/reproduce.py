@@ -8,6 +8,8 @@ from jsonargparse.typing import PositiveInt
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
 
+EXAMPLE = "eamp reproduce --quick --output out"
+
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""

@@ -8,6 +8,8 @@ from jsonargparse import ArgumentParser, Namespace
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
 
+EXAMPLE = "eamp sweep quick_look.yaml --output out/runs --workers 2"
+
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""

@@ -9,6 +9,8 @@ from jsonargparse.typing import PositiveInt
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
 
+EXAMPLE = "eamp tune --model entropic-gcn --data cora --depth 16 --trials 50 --output out/tune"
+
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""
@@ -25,6 +27,9 @@ def add(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", type=PositiveInt, default=1, help="seeds whose mean a trial is")
     parser.add_argument("--prune", type=bool, default=True, help="stop trials below the median")
+    parser.add_argument(
+        "--baseline", type=bool, default=True, help="train the best also without the entropy step"
+    )
     parser.add_argument("--study", type=str, help="by default model, dataset and depth")
     shared.add_store(parser, "out/tune")
     shared.add_workers(parser)
@@ -32,13 +37,14 @@ def add(parser: ArgumentParser) -> None:
 
 @resumable
 def run(options: Namespace) -> int:
-    """Search, write the trials and a recipe of the best, and print the best."""
+    """Search, write the trials and a recipe of the best, print the best and its baseline."""
     # heavy: imported when the command runs
     from rich import print as show
 
-    from eamp.experiments import tune
+    from eamp.experiments import baseline, tune
     from eamp.experiments.search import DEFAULT_SPACE, Search
     from eamp.experiments.store import Store
+    from eamp.training import METRICS
 
     space = options.search or DEFAULT_SPACE
     search = Search(shared.cell_from(options), space, options.seeds, options.prune)
@@ -58,5 +64,14 @@ def run(options: Namespace) -> int:
     show(tune.best_table(trials, tune.importances(store), metric))
     print(f"{tune.trial_counts(store, metric)} All of them: {table}")
     print(f"The best again: {tune.train_command(best, options.seeds)}")
-    print(f"As a recipe for `eamp sweep`: {recipe}")
+    print(f"As a recipe for `eamp sweep`: {recipe}", flush=True)
+    bare = baseline.without_step(best)
+    if bare is not None and options.baseline:
+        place = (options.output / "baseline", f"{name}, without the entropy step")
+        beside = Store(*place, shared.shared_storage(options))
+        value = baseline.validation_metric(bare, options.seeds, beside, options.workers)
+        reached = METRICS[metric].merit(trials[0].values[0])
+        print(baseline.in_words(value, reached, options.seeds))
+    elif bare is not None:
+        print("Baseline, the best trial without the entropy step: not trained (--baseline false).")
     return 0

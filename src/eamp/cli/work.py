@@ -6,6 +6,8 @@ from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
 from eamp.experiments.parent_process import end_with_parent
 
+EXAMPLE = "eamp work --output out/runs"
+
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""

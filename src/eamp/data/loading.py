@@ -1,6 +1,5 @@
 """``load``: a graph by name, as a PyG ``Data`` with features, edges, labels, masks and origin."""
 
-import difflib
 import inspect
 import os
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from eamp.data.pyg_datasets import from_pyg
 from eamp.data.sources import SIZES, fetch
 from eamp.data.splits import Split, apply_split, check_split
 from eamp.data.synthetic import csbm, grid
+from eamp.spelling import did_you_mean
 
 GENERATORS: dict[str, Callable[..., Data]] = {
     "grid": grid,
@@ -134,9 +134,7 @@ def unknown(name: str) -> str:
     datasets, prefixes = [*SIZES, *GENERATORS], [UNDIRECTED, *CHANGES]
     examples = [f"{UNDIRECTED}:", *(change.example for change in CHANGES.values())]
     first = name.lower().partition(":")[0].partition("=")[0]
-    close = difflib.get_close_matches(name.lower(), datasets, n=1)
-    close = close or difflib.get_close_matches(first, prefixes, n=1)
-    guess = f" Did you mean {close[0]!r}?" if close else ""
+    guess = did_you_mean(name, datasets) or did_you_mean(first, prefixes)
     return (
         f"there is no dataset {name!r}.{guess} Known: {', '.join(datasets)}, the path of an .npz "
         "file, or pyg:<Dataset>[/<name>] for a dataset of torch_geometric; and any of them after "
@@ -169,7 +167,7 @@ def generate(kind: str, options: str) -> Data:
             known = ", ".join(f"{name}={default}" for name, default in defaults.items())
             raise DataError(
                 f"{kind} does not understand {option!r}. Its options and defaults: {known}; "
-                f"as in {EXAMPLES[kind]}."
+                f"as in {EXAMPLES[kind]}.{did_you_mean(key, defaults)}"
             ) from None
     return make(**given)
 

@@ -23,6 +23,8 @@ from eamp.experiments.schema import (
     upgraded,
 )
 from eamp.nn.models import MODELS
+from eamp.nn.models.description import describe
+from eamp.spelling import did_you_mean
 from eamp.training import Protocol, Result, train
 from eamp.training.protocols import check_range, protocol_of
 
@@ -52,7 +54,10 @@ class Cell(Settings):
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
-            raise ValueError(f"no model named {self.model!r}; there are {', '.join(MODELS)}.")
+            raise ValueError(
+                f"no model named {self.model!r}; there are {', '.join(MODELS)}."
+                f"{did_you_mean(self.model, MODELS)}"
+            )
         for name, least in {"depth": 0, "width": 1}.items():
             check_range(name, getattr(self, name), int, least)
         check_range("dropout", self.dropout, float, 0, 1)
@@ -116,8 +121,12 @@ class Cell(Settings):
         try:
             return MODELS[self.model](*sizes, dropout=self.dropout, entropy=self.entropy, **options)
         except TypeError as error:  # an option that the model does not have
-            given = options or self.entropy
-            raise ValueError(f"{self.model} cannot be made with {given}: {error}.") from error
+            given, own = options or self.entropy, describe(self.model).options
+            known = f" It has the options {', '.join(own)}." if own else ""
+            guess = "".join(did_you_mean(name, own) for name in options if name not in own)
+            raise ValueError(
+                f"{self.model} cannot be made with {given}: {error}.{known}{guess}"
+            ) from error
 
     def train(self, checkpoint: str | Path | None = None, **options: Any) -> Result:
         """Build the network and train it, or continue from ``checkpoint`` if that file exists.

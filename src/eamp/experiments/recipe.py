@@ -12,6 +12,7 @@ import yaml
 
 from eamp.experiments.cell import Cell
 from eamp.experiments.schema import DEFAULTS, KINDS, LISTED
+from eamp.spelling import did_you_mean
 
 COUNTED = {"seeds": "seed", "splits": "split"}  # `seeds: 3` is short for `seed: [0, 1, 2]`
 
@@ -117,6 +118,7 @@ def checked(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, list[An
     if unknown := sorted(str(name) for name in settings if name not in KINDS):
         raise ValueError(
             f"there is no setting {', '.join(unknown)}; there are {', '.join([*KINDS, *COUNTED])}."
+            f"{did_you_mean(unknown[0], [*KINDS, *COUNTED])}"
         )
     if missing := [name for name in KINDS if name not in DEFAULTS and name not in settings]:
         raise ValueError(f"{', '.join(missing)} must be given.")

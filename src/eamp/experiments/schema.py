@@ -23,7 +23,7 @@ class Settings:
     The command line shows these descriptions as the help of its options.
 
     Attributes:
-        model: gcn, entropic-gcn, pairnorm, g2, gcnii, ...
+        model: name of a model, as in `eamp models`
         data: name of a dataset, as in `eamp data list`
         depth: number of hidden layers; most models have an output layer on top
         name: name in tables and figures; that of the model if left out
@@ -86,6 +86,20 @@ def job_key(job: Job) -> str:
         job = {**job, "entropy": with_energy(job["entropy"])}
     names = (name for name in job if name != "name" and job[name] != DEFAULTS.get(name, MISSING))
     return json.dumps({name: job[name] for name in names}, sort_keys=True)
+
+
+def job_label(job: Job) -> str:
+    """Return the words that tell a job from others in messages.
+
+    Example:
+        >>> job_label({"data": "cora", "model": "gcn", "depth": 4, "seed": 1})
+        'cora gcn depth 4 seed 1'
+    """
+    if "try" in job:
+        return f"try {job['try']}"
+    split = f" split {job['split']}" if job.get("split") else ""
+    name = job.get("name") or job["model"]
+    return f"{job['data']} {name} depth {job['depth']} seed {job['seed']}{split}"
 
 
 def same_cell(before: str, now: str) -> bool:

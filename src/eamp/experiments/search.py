@@ -10,6 +10,7 @@ from eamp.experiments.cell import Cell
 from eamp.experiments.database import StoreError
 from eamp.experiments.schema import JSON_COLUMNS, KINDS, TEXT_COLUMNS
 from eamp.experiments.store import Store
+from eamp.spelling import did_you_mean
 
 DEFAULT_SPACE: dict[str, Any] = {
     "entropy.weight": {"low": 0.1, "high": 30.0, "log": True},
@@ -86,7 +87,8 @@ def distribution(name: str, choice: Any) -> distributions.BaseDistribution:
     if not (head in JSON_COLUMNS and rest and all(rest)) and not (head in PLAIN and not rest):
         raise ValueError(
             f"cannot search over {name!r}; settings are {', '.join(PLAIN)}, "
-            f"and keys as in {'.x, '.join(JSON_COLUMNS)}.x"
+            f"and keys as in {'.x, '.join(JSON_COLUMNS)}.x."
+            f"{did_you_mean(head, [*PLAIN, *JSON_COLUMNS])}"
         )
     try:
         if isinstance(choice, list):

@@ -38,24 +38,48 @@ def train_seeds(
     return results
 
 
+def plan(cell: Cell, seeds: int) -> str:
+    """Return what :func:`train_seeds` is going to do, in words.
+
+    Example:
+        >>> plan(Cell("gcn", "cora", depth=4, entropy={"weight": 3}), 3)
+        'Training gcn on cora: depth 4, width 64, entropy {"weight": 3}; 3 seeds, at most 1500
+        epochs each, protocol standard.'
+    """
+    settings = [f"depth {cell.depth}", f"width {cell.width}"]
+    for name in ("entropy", "options"):
+        if (value := getattr(cell, name)) is not None:
+            settings.append(f"{name} {json.dumps(value)}")
+    number = f"{cell.rules.epochs} epochs"
+    at_most = "at most " if cell.rules.patience is not None else ""
+    runs = f"1 seed, {at_most}{number}" if seeds == 1 else f"{seeds} seeds, {at_most}{number} each"
+    about = f"{cell.model} on {cell.data}: {', '.join(settings)}"
+    return f"Training {about}; {runs}, protocol {protocol_in_words(cell)}."
+
+
+def protocol_in_words(cell: Cell) -> str:
+    """Return the protocol of a cell and its changes."""
+    return f"{cell.protocol} with {json.dumps(cell.changes)}" if cell.changes else cell.protocol
+
+
 def summary(results: Sequence[Result], cell: Cell) -> str:
     """Return the metric in words, with the protocol and the rule that selects the epoch."""
     runs = f"{len(results)} seed{'s' if len(results) > 1 else ''}"
     if cell.graph.num_splits > 1:
         runs += f", split {cell.split} of 0 … {cell.graph.num_splits - 1}"
-    protocol = f"{cell.protocol} with {json.dumps(cell.changes)}" if cell.changes else cell.protocol
     rules, metric = cell.rules, METRICS[cell.rules.metric]
     test = mean_and_deviation([result.test_metric for result in results])
     best = mean_and_deviation([result.best_val_metric for result in results])
-    papers = ", the paper's number" if rules.metric == "accuracy" else ""
+    papers = cell.protocol == "paper" and rules.metric == "accuracy"
+    number = ", the paper's number" if papers else ""
     epochs = ", ".join(
         f"{result.epoch} of {len(result.history)}{' (diverged)' if result.diverged else ''}"
         for result in results
     )
     return (
         f"test {metric.words} at the epoch of {rule_in_words(rules.select, rules.metric)}: {test} "
-        f"({runs}, protocol {protocol})\n"
-        f"{metric.best} validation {metric.words} over the epochs{papers}: {best}\n"
+        f"({runs}, protocol {protocol_in_words(cell)})\n"
+        f"{metric.best} validation {metric.words} over the epochs{number}: {best}\n"
         f"epochs: {epochs}"
     )
 

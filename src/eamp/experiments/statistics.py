@@ -10,6 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from eamp.spelling import did_you_mean
+
 DRAWS = 10_000  # of signs, where there are more combinations than that
 EXACT = 13  # pairs, whose 2^13 combinations of signs are all listed
 # Accuracies are float32: without rounding, equal differences would differ by 1e-8 and not be ties.
@@ -168,7 +170,10 @@ def check_reference(reference: str, names: Iterable[str]) -> None:
     """Raise a ValueError unless a run has the name of the reference."""
     known = dict.fromkeys(names)
     if reference not in known:
-        raise ValueError(f"no run is named {reference!r}; there are {', '.join(known)}.")
+        raise ValueError(
+            f"no run is named {reference!r}; there are {', '.join(known)}."
+            f"{did_you_mean(reference, known)}"
+        )
 
 
 def in_words(row: Mapping[str, Any]) -> tuple[str, ...]:

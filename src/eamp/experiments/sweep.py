@@ -18,7 +18,7 @@ from rich.text import Text
 import eamp
 from eamp.experiments.cell import Cell, load_graph
 from eamp.experiments.csv_text import write_csv
-from eamp.experiments.schema import JSON_COLUMNS, job_key
+from eamp.experiments.schema import JSON_COLUMNS, job_key, job_label
 from eamp.experiments.several_seeds import mean_and_deviation, rule_in_words
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.worker_pool import count_settled, run_jobs
@@ -31,7 +31,7 @@ CHECKPOINT_EVERY = 10  # epochs
 REPORT_EVERY = 10
 # The columns that a sweep adds to the settings of a cell. Databases return them in any order.
 FINDINGS = (
-    "best_val_accuracy",  # the paper's number
+    "best_val_accuracy",  # the number of the paper's protocol
     "test_accuracy",  # at the epoch of lowest validation loss
     "val_loss",
     "epochs",
@@ -138,8 +138,7 @@ def metric_findings(rules: Protocol, result: Result) -> dict[str, Any]:
 
 def label(cell: Cell) -> str:
     """Return the words that tell a cell from others in messages."""
-    split = f" split {cell.split}" if cell.split else ""
-    return f"{cell.data} {cell.name} depth {cell.depth} seed {cell.seed}{split}"
+    return job_label(asdict(cell))
 
 
 def remove_checkpoint(checkpoint: Path) -> None:

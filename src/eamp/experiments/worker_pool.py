@@ -6,8 +6,7 @@ import sys
 import time
 from collections.abc import Collection
 
-from tqdm import tqdm
-
+from eamp.experiments.progress import progress, progress_bar, show
 from eamp.experiments.schema import Job, job_key
 from eamp.experiments.store import Store, settled
 from eamp.files import check_writable
@@ -59,16 +58,15 @@ def count_settled(store: Store, jobs: Collection[Job]) -> int:
 def watch(pool: list["WorkerProcess"], store: Store, jobs: Collection[Job]) -> None:
     """Show the progress and replace workers that die, until all have ended with status 0."""
     before, deaths = count_settled(store, jobs), 0
-    # Only a terminal shows the bar.
-    with tqdm(total=len(jobs), initial=before, disable=None, smoothing=0) as bar:
+    with progress_bar(len(jobs), before) as bar:
         while any(worker.process.poll() != 0 for worker in pool):
             began = time.perf_counter()
-            now = count_settled(store, jobs)
+            found = progress(store, jobs)
+            show(bar, found)
             # Counting takes time from the workers: at most a fiftieth of it.
             time.sleep(min(max(0.2, 50 * (time.perf_counter() - began)), 5))
-            if now > before:
-                bar.update(now - before)
-                before, deaths = now, 0
+            if found.settled > before:
+                before, deaths = found.settled, 0
             for worker in pool:
                 if worker.process.poll() in (None, 0):
                     continue
@@ -76,7 +74,7 @@ def watch(pool: list["WorkerProcess"], store: Store, jobs: Collection[Job]) -> N
                 if deaths >= MAX_DEATHS:
                     raise SweepError(explained(worker, store, deaths))
                 worker.start()
-        bar.update(count_settled(store, jobs) - before)
+        show(bar, progress(store, jobs))
 
 
 def explained(worker: "WorkerProcess", store: Store, deaths: int) -> str:

@@ -1,7 +1,7 @@
 """``wrap`` and ``unwrap``: put the entropy step around every layer of a model, and remove it."""
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from torch.nn import Module
@@ -14,7 +14,10 @@ from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.step.options import EntropyStep, StepOptions, Temperature, with_current_names
 from eamp.nn.step.weight import Weight
+from eamp.spelling import did_you_mean
 
+LAST = "last"  # in `skip`: the message-passing layer that was registered last
+LAYERS = (MessagePassing, MessagePassingLayer, EntropyAware)
 Selection = str | type[Module] | Iterable[str | type[Module]] | None
 
 
@@ -42,17 +45,19 @@ def wrap(
 
     Layers are numbered in the order they were registered, for schedules over depth such as
     :class:`eamp.nn.Ramp`. Wrapping twice with the same options changes nothing. Wrapping again with
-    other options is an error.
+    other options is an error. ``print(model)`` shows the wrapped layers and their options; models
+    of PyG that print a single line show them in ``model.convs``.
 
     Args:
         model: the model, or a single message-passing layer.
         step: all options of the step in one object; use it or keyword arguments, not both.
         only: names (as in ``model.named_modules()``) or types to wrap. A type need not be a PyG
             layer: any module that is called with features and an ``edge_index`` can be wrapped.
-        skip: names or types to leave as they are. Skip the last layer of a classifier, which makes
-            logits.
+        skip: names or types to leave as they are. ``"last"`` is the message-passing layer that was
+            registered last, unless a layer has that name. Skip the last layer of a classifier,
+            which makes logits.
         **options: the options of :class:`eamp.nn.EntropyStep`, such as ``weight`` and
-            ``temperature``.
+            ``temperature``. For those of the paper pass ``EntropyStep.paper()`` as ``step``.
 
     Returns:
         The model; for a single layer, its wrapper.
@@ -61,7 +66,7 @@ def wrap(
         >>> import eamp
         >>> from torch_geometric.nn import GCN
         >>> model = GCN(16, 64, num_layers=2, out_channels=7)
-        >>> eamp.wrap(model, weight=1.0, temperature=10.0, skip="convs.1").convs
+        >>> eamp.wrap(model, weight=1.0, temperature=10.0, skip="last").convs
         ModuleList(
           (0): EntropyAware(
             weight=1.0, temperature=10.0
@@ -78,7 +83,9 @@ def wrap(
     wanted = EntropyStep.of(with_current_names(options) if step is None else step)
     names_only, types_only = split(only)
     names_skip, types_skip = split(skip)
-    check_names(model, names_only | names_skip)
+    named = dict(model.named_modules()).get(LAST)
+    is_name = isinstance(named, LAYERS + types_only)
+    check_names(model, names_only | (names_skip if is_name else names_skip - {LAST}))
     wrappers: dict[Module, EntropyAware] = {}  # a layer used in several places stays one layer
 
     def chosen(name: str, module: Module) -> bool:
@@ -88,7 +95,12 @@ def wrap(
             return name in names_only or isinstance(module, types_only)
         return is_message_passing(module)
 
+    layers = [layer for _, layer in message_passing_layers(model, also=chosen)]
+    last = layers[-1] if layers and LAST in names_skip and not is_name else None
+
     def visit(module: Module, name: str) -> Module:
+        if module is last:
+            return module
         if isinstance(module, EntropyAware):
             if chosen(name, module.conv) or chosen(name + ".conv", module.conv):
                 check_same(name, module, wanted)
@@ -106,8 +118,9 @@ def wrap(
     wrapped = visit(model, "")
     if not wrappers and not any(isinstance(module, EntropyAware) for module in wrapped.modules()):
         found = sorted({type(module).__name__ for module in model.modules()})
+        left_out = f", with skip={skip!r}" if skip is not None else ""
         raise ValueError(
-            f"{type(model).__name__} has no layer to wrap among {', '.join(found)}. "
+            f"{type(model).__name__} has no layer to wrap among {', '.join(found)}{left_out}. "
             "Message-passing layers are subclasses of torch_geometric.nn.MessagePassing; name any "
             "other with only=[...]."
         )
@@ -137,13 +150,19 @@ def is_message_passing(module: Module) -> bool:
     return isinstance(module, MessagePassing | MessagePassingLayer)
 
 
-def message_passing_layers(model: Module, name: str = "") -> Iterator[tuple[str, Module]]:
-    """Yield names and modules of the outermost message-passing layers, wrapped or not, in order."""
-    if isinstance(model, EntropyAware) or is_message_passing(model):
+def message_passing_layers(
+    model: Module, name: str = "", also: Callable[[str, Module], bool] = lambda name, module: False
+) -> Iterator[tuple[str, Module]]:
+    """Yield names and modules of the outermost message-passing layers, wrapped or not, in order.
+
+    A module for which ``also`` returns ``True`` counts as one.
+    """
+    if isinstance(model, LAYERS) or also(name, model):
         yield name, model
         return
     for child_name, child in model.named_children():
-        yield from message_passing_layers(child, f"{name}.{child_name}" if name else child_name)
+        path = f"{name}.{child_name}" if name else child_name
+        yield from message_passing_layers(child, path, also)
 
 
 def replace(parent: Module, old: Module, new: Module) -> None:
@@ -176,7 +195,7 @@ def check_names(model: Module, names: set[str]) -> None:
     if missing := sorted(names - known):
         raise ValueError(
             f"{type(model).__name__} has no module named {', '.join(missing)}; it has "
-            f"{', '.join(sorted(known - {''}))}."
+            f"{', '.join(sorted(known - {''}))}.{did_you_mean(missing[0], known)}"
         )
 
 

@@ -1,13 +1,18 @@
 """BibTeX entries of the methods, measures, software and data, from ``citations.bib``."""
 
 import re
+import unicodedata
 from importlib.resources import files
+
+from eamp.spelling import did_you_mean
 
 PAPER = "nazari2024entropy"
 _FILE = files("eamp.report").joinpath("citations.bib").read_text(encoding="utf-8").strip()
 BIBTEX: dict[str, str] = {
     entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in re.split(r"\n\n+", _FILE)
 }
+
+ACCENTS = {"v": "\u030c", "'": "\u0301", '"': "\u0308", "`": "\u0300"}  # of TeX, as in {\v{c}}
 
 # The keys of every model, by its name on the command line.
 KEYS_OF_MODELS: dict[str, tuple[str, ...]] = {
@@ -69,6 +74,31 @@ def cite(*names: str) -> str:
         raise ValueError(
             f"nothing to cite for {', '.join(map(repr, unknown))}; there are the models "
             f"{', '.join(KEYS_OF_MODELS)} and the keys {', '.join(BIBTEX)}."
+            f"{did_you_mean(unknown[0], [*KEYS_OF_MODELS, *BIBTEX])}"
         )
     keys = [PAPER, *(key for name in names for key in KEYS_OF_MODELS.get(name, (name,)))]
     return "\n\n".join(BIBTEX[key] for key in dict.fromkeys(keys))
+
+
+def reference(model: str) -> str:
+    """Return the authors and the year of a model's own paper, the first of its keys.
+
+    Example:
+        >>> reference("gcn"), reference("entropic-gcn")
+        ('Kipf & Welling, 2017', 'Nazari et al., 2024')
+    """
+    fields = dict(re.findall(r"(\w+) *= {(.*)},\n", BIBTEX[KEYS_OF_MODELS[model][0]]))
+    surnames = [name.partition(",")[0] for name in plain(fields["author"]).split(" and ")]
+    others = " et al." if len(surnames) > 2 else "".join(f" & {name}" for name in surnames[1:])
+    return f"{surnames[0]}{others}, {fields['year']}"
+
+
+def plain(text: str) -> str:
+    r"""Return the text of a BibTeX field with accented letters as such.
+
+    Example:
+        >>> plain(r"Veli{\v{c}}kovi{\'c}")
+        'Veličković'
+    """
+    accented = re.sub(r"{\\(.){?(\w)}?}", lambda found: found[2] + ACCENTS[found[1]], text)
+    return unicodedata.normalize("NFC", accented)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
+from eamp.spelling import did_you_mean
 from eamp.training.metrics import METRICS
 from eamp.training.objectives import Consistency
 
@@ -66,7 +67,10 @@ class Protocol:
         """Return the protocol with some settings changed."""
         names = [field.name for field in fields(self)]
         if unknown := sorted(set(changes) - set(names)):
-            raise ValueError(f"a protocol has no {', '.join(unknown)}; it has {', '.join(names)}.")
+            raise ValueError(
+                f"a protocol has no {', '.join(unknown)}; it has {', '.join(names)}."
+                f"{did_you_mean(unknown[0], names)}"
+            )
         return replace(self, **changes)
 
 
@@ -101,7 +105,10 @@ def protocol_of(protocol: Protocol | str) -> Protocol:
             f"protocol must be a Protocol or one of {', '.join(PROTOCOLS)}, but is {protocol!r}."
         )
     if protocol not in PROTOCOLS:
-        raise ValueError(f"no protocol named {protocol!r}; there are {', '.join(PROTOCOLS)}.")
+        raise ValueError(
+            f"no protocol named {protocol!r}; there are {', '.join(PROTOCOLS)}."
+            f"{did_you_mean(protocol, PROTOCOLS)}"
+        )
     return PROTOCOLS[protocol]
 
 

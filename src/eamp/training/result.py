@@ -15,7 +15,7 @@ class Result:
     """
 
     best_val_accuracy: float
-    """Highest validation accuracy over the epochs, the paper's number."""
+    """Highest validation accuracy over the epochs, the number of the paper's protocol."""
     test_accuracy: float
     val_accuracy: float
     val_loss: float

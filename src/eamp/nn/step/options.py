@@ -12,6 +12,7 @@ from eamp.functional import check_temperature, check_variant
 from eamp.nn.step.metric import Energy
 from eamp.nn.step.weight import Weight, as_weight
 from eamp.ops import Variant
+from eamp.spelling import did_you_mean
 
 Temperature: TypeAlias = float | Literal["auto"]
 Placement: TypeAlias = Literal["output", "input"]
@@ -108,6 +109,25 @@ class EntropyStep:
             )
 
     @classmethod
+    def paper(cls) -> "EntropyStep":
+        """Return the step of the paper: its formula and constants, as a constant when trained.
+
+        These options stay the same if the defaults of this class change.
+
+        Example:
+            >>> EntropyStep.paper()
+            EntropyStep(weight=1.0, temperature=10.0, variant='paper')
+        """
+        return cls(
+            weight=1.0,
+            temperature=10.0,
+            detach=True,
+            placement="output",
+            variant="paper",
+            energy="paper",
+        )
+
+    @classmethod
     def of(cls, given: "EntropyStep | Mapping[str, Any]", **defaults: Any) -> "EntropyStep":
         """Return the options of a mapping; ``defaults`` are for those that the mapping leaves out.
 
@@ -125,7 +145,7 @@ class EntropyStep:
         if unknown := [name for name in options if name not in known]:
             raise ValueError(
                 f"the entropy step has no option {', '.join(map(str, unknown))}; it has "
-                f"{', '.join(known)}."
+                f"{', '.join(known)}.{did_you_mean(unknown[0], known)}"
             )
         return cls(**options)
 
