@@ -8,6 +8,7 @@ from jsonargparse.typing import PositiveInt
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
+from eamp.optional import extra
 
 
 def add(parser: ArgumentParser) -> None:
@@ -34,7 +35,8 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Search, write the trials and a recipe of the best, and print the best."""
     # heavy: imported when the command runs
-    from rich import print as show
+    with extra("experiments"):
+        from rich import print as show
 
     from eamp.experiments import tune
     from eamp.experiments.search import DEFAULT_SPACE, Search

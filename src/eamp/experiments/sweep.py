@@ -11,9 +11,6 @@ from typing import Any
 
 import pandas as pd
 import torch
-from optuna.trial import TrialState
-from rich.table import Table
-from rich.text import Text
 
 from eamp.experiments.cell import Cell, load_graph
 from eamp.experiments.csv_text import write_csv
@@ -22,8 +19,14 @@ from eamp.experiments.several_seeds import mean_and_deviation
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.worker_pool import count_settled, run_jobs
 from eamp.files import remove_leftovers
+from eamp.optional import extra
 from eamp.training import PROTOCOLS, Epoch, selected
 from eamp.training.protocols import advice_on_divergence, diverged
+
+with extra("experiments"):
+    from optuna.trial import TrialState
+    from rich.table import Table
+    from rich.text import Text
 
 CHECKPOINT_EVERY = 10  # epochs
 REPORT_EVERY = 10

@@ -3,12 +3,11 @@
 import inspect
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 import torch
 from torch import Tensor
 from torch.nn import Module, Parameter
-from typing_extensions import Unpack
 
 from eamp.functional import energy_on
 from eamp.graph import Adjacency, Graph, as_graph, check_features, graph_for
