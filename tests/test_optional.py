@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 import eamp
 from eamp.nn.models.grand import GRAND
@@ -66,6 +67,18 @@ def test_all_holds_every_extra_that_a_user_may_want() -> None:
     (everything,) = (Requirement(requirement) for requirement in EXTRAS["all"])
     assert everything.extras == EXTRAS.keys() - {"all", "test"}
     assert "eamp[all]" in EXTRAS["test"]
+
+
+def test_the_lowest_versions_are_those_of_the_bounds() -> None:
+    lines = (ROOT / "constraints-lowest.txt").read_text("utf-8").lower().splitlines()
+    lowest = dict(line.split("==") for line in lines if "==" in line)
+    extras = [requirement for name in EXTRAS.keys() - {"test"} for requirement in EXTRAS[name]]
+    for requirement in map(Requirement, PROJECT["dependencies"] + extras):
+        if requirement.name != "eamp":
+            (bound,) = requirement.specifier
+            assert bound.operator == ">="
+            release = Version(bound.version).release
+            assert Version(lowest[requirement.name]).release[: len(release)] == release
 
 
 def imports_of_other_packages(path: Path) -> Iterator[tuple[str, str | None]]:

@@ -57,5 +57,6 @@ def test_the_readme_runs_from_a_read_only_wheel_and_keeps_its_kernels(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stderr == "eamp: compiling kernels for this machine, once (a few seconds)\n"
-    assert list((tmp_path / "cache" / "numba").rglob("row_kernels.*.nbc"))
+    assert "eamp: compiling kernels for this machine, once (a few seconds)\n" in run.stderr
+    kept = {path.name.split(".")[0] for path in (tmp_path / "cache" / "numba").rglob("*.nbc")}
+    assert {"kernels", "neighbour_lists"} <= kept
