@@ -3,8 +3,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# TESTS names files for test-lowest and test-newest; by default they run all.
+PYTEST := pytest --numprocesses logical --maxprocesses 4
+TESTS  ?=
 
-.PHONY: run test campaign lint bench clean
+.PHONY: run test test-lowest test-newest campaign lint bench clean
 
 run: $(READY)  ## the main job: a first look at the paper's results, which ends with a page, out/report.html
 	$(BIN)/eamp reproduce --quick --output out
@@ -13,7 +16,15 @@ test: $(READY)  ## lint, types, doctests and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses logical --maxprocesses 4
+	$(BIN)/$(PYTEST)
+
+test-lowest: .venv-lowest/.ready  ## the tests on the lowest versions that pyproject.toml allows
+	.venv-lowest/bin/$(PYTEST) $(TESTS)
+
+test-newest:  ## the tests on the newest versions of today
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[test]"
+	.venv-newest/bin/$(PYTEST) $(TESTS)
 
 campaign: $(READY)  ## kills, faults, hostile inputs and random graphs, about 20 minutes on two cores
 	$(BIN)/python -m tests.campaign
@@ -22,11 +33,13 @@ bench: $(READY)  ## the step beside what one would use instead
 	$(BIN)/eamp bench --output benchmarks/results.json
 
 # Torch first and by its pin: any other package that asked for it could pull a build for another kind of machine.
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+$(READY): constraints.txt
+.venv-lowest/.ready: constraints-lowest.txt
+$(READY) .venv-lowest/.ready: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet "$$(grep '^torch==' $(filter constraints%,$^))"
+	$(@D)/bin/python -m pip install --quiet --constraint $(filter constraints%,$^) --editable ".[test]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) .venv-lowest .venv-newest out

@@ -12,6 +12,7 @@ from pathlib import Path
 
 # A room imports only from rooms before it.
 ROOMS = (
+    "optional",
     "files",
     "spelling",
     "graph",

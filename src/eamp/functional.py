@@ -173,7 +173,7 @@ def check_temperature(temperature: float | Tensor) -> float | Tensor:
             return temperature  # reading the value would stall the queue
         with outside_transforms():
             lowest = float(unwrapped(temperature).detach().min())
-    elif isinstance(temperature, bool) or not isinstance(temperature, int | float):
+    elif isinstance(temperature, bool) or not isinstance(temperature, (int, float)):
         raise ValueError(f"temperature must be a number > 0, but is {temperature!r}.")
     else:
         lowest = temperature

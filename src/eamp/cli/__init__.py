@@ -4,21 +4,24 @@ import sys
 from collections.abc import Sequence
 
 import eamp
-from eamp.cli import (
-    bench,
-    cite,
-    data,
-    diagnose,
-    models,
-    report,
-    reproduce,
-    sweep,
-    train,
-    tune,
-    work,
-)
-from eamp.cli.exit_status import told
-from eamp.cli.parser import ArgumentParser, with_underscores
+from eamp.optional import extra
+
+with extra("cli"):  # every command needs jsonargparse
+    from eamp.cli import (
+        bench,
+        cite,
+        data,
+        diagnose,
+        models,
+        report,
+        reproduce,
+        sweep,
+        train,
+        tune,
+        work,
+    )
+    from eamp.cli.exit_status import told
+    from eamp.cli.parser import ArgumentParser, with_underscores
 
 MODULES = (reproduce, train, sweep, work, tune, diagnose, report, bench, data, models, cite)
 COMMANDS = {module.__name__.rpartition(".")[2]: module for module in MODULES}

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from jsonargparse import Namespace
 
+from eamp.optional import MissingPackageError, extra
+
 FAILED = 2
 INTERRUPTED = 130  # the status that shells give to Ctrl-C
 PIPE_CLOSED = 141  # the status that shells give to a program whose reader has gone
@@ -57,7 +59,7 @@ def told(run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         fail("interrupted.")
         return INTERRUPTED
-    except (ValueError, OSError, MemoryError, RecursionError) as error:
+    except (ValueError, OSError, MemoryError, RecursionError, MissingPackageError) as error:
         return fail(error)
 
 
@@ -71,9 +73,12 @@ def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]
         except KeyboardInterrupt:
             fail("interrupted; the same command continues from here.")
             return INTERRUPTED
+        except MissingPackageError:
+            raise
         except Exception as error:
             # heavy: the command has imported them by now
-            from optuna.exceptions import StorageInternalError
+            with extra("experiments"):
+                from optuna.exceptions import StorageInternalError
 
             from eamp.experiments.faults import ADVICE, EnvironmentFault, advice
             from eamp.experiments.worker_pool import FAULT_STATUS, SweepError

@@ -7,6 +7,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
+from eamp.optional import extra
 
 EXAMPLE = "eamp sweep quick_look.yaml --output out/runs --workers 2"
 
@@ -33,7 +34,8 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Train the cells, write their tables and print the summary."""
     # heavy: imported when the command runs
-    from rich import print as show
+    with extra("experiments"):
+        from rich import print as show
 
     from eamp.experiments import sweep as sweeps
     from eamp.experiments.recipe import load_recipe

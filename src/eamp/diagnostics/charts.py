@@ -7,10 +7,13 @@ import math
 from collections.abc import Iterable
 from functools import partial
 
-import altair as alt
 import pandas as pd
 
 from eamp.diagnostics.rendering import LAYER_COLUMNS, logarithmic
+from eamp.optional import extra
+
+with extra("report"):
+    import altair as alt
 
 WIDTH, HEIGHT, COLUMNS = 230, 130, 3
 MARK_COLOUR = "#b3261e"

@@ -25,6 +25,7 @@ from eamp.diagnostics.verdict import Finding, Kind, findings, scale_free_energy
 from eamp.files import check_writable, write_atomically
 from eamp.graph import as_graph
 from eamp.nn.wrapping import Selection
+from eamp.optional import extra
 
 if TYPE_CHECKING:
     import altair as alt
@@ -153,8 +154,12 @@ def report(
     By default ``stream`` is standard output. The files are ``diagnosis.txt``, ``layers.csv``,
     ``layers.html`` (interactive charts) and ``layers.svg``.
     """
-    if folder is not None:
+    if folder is not None:  # what cannot be saved is told before the model runs
         check_writable(folder)
+        with extra("report"):
+            # slow to load, and needed for charts only
+            import altair  # noqa: F401
+            import vl_convert  # noqa: F401
     diagnosis = diagnose(model, data, **options)
     (sys.stdout if stream is None else stream).write(f"{diagnosis}\n")
     if folder is not None:

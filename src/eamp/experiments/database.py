@@ -17,12 +17,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import optuna
-from filelock import FileLock
-from optuna.exceptions import ExperimentalWarning
-from optuna.storages import RDBStorage
-from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url, text
-from sqlalchemy.exc import SQLAlchemyError
+from eamp.optional import extra
+
+with extra("experiments"):
+    import optuna
+    from filelock import FileLock
+    from optuna.exceptions import ExperimentalWarning
+    from optuna.storages import RDBStorage
+    from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url, text
+    from sqlalchemy.exc import SQLAlchemyError
 
 HEARTBEAT = 15  # seconds between two heartbeats of a worker
 GRACE_PERIOD = 120  # seconds without a heartbeat after which a worker counts as lost

@@ -3,8 +3,12 @@
 import errno
 
 import torch
-from optuna.exceptions import StorageInternalError
-from sqlalchemy.exc import DBAPIError
+
+from eamp.optional import extra
+
+with extra("experiments"):
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import DBAPIError
 
 ADVICE = {
     errno.ENOSPC: "free some space on the disk",

@@ -8,11 +8,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from eamp.experiments.cell import Cell
 from eamp.experiments.schema import DEFAULTS, KINDS, LISTED
+from eamp.optional import extra
 from eamp.spelling import did_you_mean
+
+with extra("experiments"):
+    import yaml
 
 COUNTED = {"seeds": "seed", "splits": "split"}  # `seeds: 3` is short for `seed: [0, 1, 2]`
 

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from optuna import distributions
-
 from eamp.experiments.cell import Cell
 from eamp.experiments.database import StoreError
 from eamp.experiments.schema import JSON_COLUMNS, KINDS, TEXT_COLUMNS
 from eamp.experiments.store import Store
+from eamp.optional import extra
 from eamp.spelling import did_you_mean
+
+with extra("experiments"):
+    from optuna import distributions
 
 DEFAULT_SPACE: dict[str, Any] = {
     "entropy.weight": {"low": 0.1, "high": 30.0, "log": True},

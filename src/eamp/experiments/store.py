@@ -14,8 +14,7 @@ its process lives, so a running trial whose lock is free has lost its worker. In
 many machines share, workers are known by their heartbeats.
 
 Two processes may queue the same job or the same attempt. The trial with the lowest number counts,
-and the others never run. So no write depends on a later one, and a process may be killed between
-any two.
+and the others never run. So a process may be killed between any two writes.
 """
 
 from __future__ import annotations
@@ -31,16 +30,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import optuna
-from filelock import FileLock, Timeout
-from optuna.artifacts import FileSystemArtifactStore, upload_artifact
-from optuna.exceptions import UpdateFinishedTrialError
-from optuna.storages import fail_stale_trials
-from optuna.trial import FrozenTrial, TrialState
-
 from eamp.experiments.database import StoreError, open_storage, sqlite_file, without_password
 from eamp.experiments.schema import Job, job_key
 from eamp.files import check_writable
+from eamp.optional import extra
+
+with extra("experiments"):
+    import optuna
+    from filelock import FileLock, Timeout
+    from optuna.artifacts import FileSystemArtifactStore, upload_artifact
+    from optuna.exceptions import UpdateFinishedTrialError
+    from optuna.storages import fail_stale_trials
+    from optuna.trial import FrozenTrial, TrialState
 
 MAX_ATTEMPTS = 20  # a job that has lost this many workers is likely the cause
 MAX_FAULTS = 3  # attempts that the environment may end before the job is left for the next call
@@ -195,10 +196,8 @@ class Store:
 
     def claim(self) -> Claim | None:
         """Start a waiting job in this process, those with the fewest faults first, if any waits."""
-        waiting = sorted(
-            self.latest().values(), key=lambda trial: trial.user_attrs.get("faults", 0)
-        )
-        for trial in waiting:
+        trials = self.latest().values()
+        for trial in sorted(trials, key=lambda trial: trial.user_attrs.get("faults", 0)):
             if trial.state != TrialState.WAITING:
                 continue
             lock = self.lock_of(trial)

@@ -11,9 +11,6 @@ from typing import Any
 
 import pandas as pd
 import torch
-from optuna.trial import TrialState
-from rich.table import Table
-from rich.text import Text
 
 import eamp
 from eamp.experiments.cell import Cell, load_graph
@@ -23,9 +20,15 @@ from eamp.experiments.several_seeds import mean_and_deviation, rule_in_words
 from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.worker_pool import count_settled, run_jobs
 from eamp.files import remove_leftovers
+from eamp.optional import extra
 from eamp.training import METRICS, PROTOCOLS, Protocol, Result, selected
 from eamp.training.inputs import check_metric
 from eamp.training.protocols import Figures, advice_on_divergence, diverged
+
+with extra("experiments"):
+    from optuna.trial import TrialState
+    from rich.table import Table
+    from rich.text import Text
 
 CHECKPOINT_EVERY = 10  # epochs
 REPORT_EVERY = 10

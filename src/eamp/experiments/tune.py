@@ -13,14 +13,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import optuna
 import pandas as pd
-import yaml
-from optuna.pruners import MedianPruner, NopPruner
-from optuna.samplers import TPESampler
-from optuna.trial import FrozenTrial, TrialState
-from rich.table import Table
-from rich.text import Text
 
 from eamp.experiments.cell import Cell
 from eamp.experiments.csv_text import write_csv
@@ -30,9 +23,19 @@ from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.sweep import CHECKPOINT_EVERY, REPORT_EVERY, remove_checkpoint
 from eamp.experiments.worker_pool import run_jobs
 from eamp.files import write_atomically
+from eamp.optional import extra
 from eamp.training import METRICS
 from eamp.training.inputs import check_metric
 from eamp.training.protocols import Figures, advice_on_divergence, diverged
+
+with extra("experiments"):
+    import optuna
+    import yaml
+    from optuna.pruners import MedianPruner, NopPruner
+    from optuna.samplers import TPESampler
+    from optuna.trial import FrozenTrial, TrialState
+    from rich.table import Table
+    from rich.text import Text
 
 SHOWN = 10  # trials in the table of the best, and trials from which importances are computed
 

@@ -6,12 +6,14 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
-from sqlalchemy.exc import DBAPIError
-
 from eamp.experiments.database import HEARTBEAT
 from eamp.experiments.faults import EnvironmentFault, advice, is_of_environment
 from eamp.experiments.store import Claim, Store
+from eamp.optional import extra
+
+with extra("experiments"):
+    from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+    from sqlalchemy.exc import DBAPIError
 
 POLL_INTERVAL = 2.0  # seconds between two looks at a queue in which no job waits
 

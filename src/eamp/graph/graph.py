@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import FrozenInstanceError
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
-from typing_extensions import Self
 
 from eamp.graph.csr import CSR, build_csr, check_batch, degrees, rows_of_entries
 from eamp.graph.transforms import outside_transforms

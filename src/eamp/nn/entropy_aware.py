@@ -3,12 +3,11 @@
 import inspect
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 import torch
 from torch import Tensor
 from torch.nn import Module, Parameter
-from typing_extensions import Unpack
 
 from eamp.functional import energy_on
 from eamp.graph import Adjacency, Graph, as_graph, check_features, graph_for
@@ -124,7 +123,7 @@ class EntropyAware(Module):
         # PyG's layers take node numbers [n] for features, but no table of them.
         if x.dim() == (1 if x.is_floating_point() else 2) and is_of_pyg(self.conv):
             check_features(x)
-        bare = isinstance(self.weight, int | float) and self.weight == 0
+        bare = isinstance(self.weight, (int, float)) and self.weight == 0
         adjacency, args, kwargs = self._split_adjacency(args, kwargs)
         if not bare:  # before the layer, whose own errors say less about a wrong edge_index
             adjacency = as_graph(adjacency, x.size(0), self.step.symmetrize)
@@ -158,7 +157,7 @@ class EntropyAware(Module):
         metric = metric_of(at, graph, step.energy, step.scale_free)
         at = metric.seen(at)
         temperature = self._temperature(at, graph, metric)
-        number = isinstance(self.weight, int | float)
+        number = isinstance(self.weight, (int, float))
         change, energy = entropy_step(
             at,
             graph,

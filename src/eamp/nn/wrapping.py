@@ -2,11 +2,10 @@
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
-from typing_extensions import Unpack
 
 from eamp.nn.checks import check_module
 from eamp.nn.conv.gcn_conv import MessagePassingLayer

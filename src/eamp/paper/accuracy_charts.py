@@ -1,8 +1,8 @@
 """Charts of accuracy by depth: Table 1 beside the paper's, and variants beside their parents."""
 
-import altair as alt
 import pandas as pd
 
+from eamp.optional import extra
 from eamp.paper.comparison import mean_text, summarised
 from eamp.paper.naming import PAPER_READING, TEST_READING, in_order, is_variant, title
 from eamp.report.axes import depth_axis, linear_axis
@@ -11,6 +11,9 @@ from eamp.report.encodings import model_chart, shape, tooltips
 from eamp.report.figure import Figure, Panel
 from eamp.report.number_format import format_accuracy
 from eamp.report.theme import ink
+
+with extra("report"):
+    import altair as alt
 
 LABEL = "replace(format(datum.value, '.1f'), '0.', '.')"
 

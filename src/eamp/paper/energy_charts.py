@@ -1,8 +1,8 @@
 """Charts of energy: untrained networks by depth (Figure 2), the threshold of λ, and Figure 3."""
 
-import altair as alt
 import pandas as pd
 
+from eamp.optional import extra
 from eamp.paper.energy_statistics import deepest
 from eamp.paper.naming import data_order, in_order, title, without_variants
 from eamp.paper.published import ENTROPIC_SETTINGS, MODELS, lowest_energies
@@ -12,6 +12,9 @@ from eamp.report.encodings import model_chart, shape, tooltips
 from eamp.report.figure import Chart, Figure, Panel
 from eamp.report.number_format import format_energy
 from eamp.report.theme import ink
+
+with extra("report"):
+    import altair as alt
 
 ENERGY = "mean Dirichlet energy"
 # If energies reach below 10⁻⁶, a second panel of Figure 2 shows those of 10⁻⁴ and more.

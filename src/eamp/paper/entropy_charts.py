@@ -2,18 +2,21 @@
 
 import math
 
-import altair as alt
 import numpy as np
 import pandas as pd
 import torch
 
 import eamp
+from eamp.optional import extra
 from eamp.report.axes import linear_axis
 from eamp.report.colours import INK, PULL, PUSH, SHADES, Look
 from eamp.report.encodings import model_chart, tooltips
 from eamp.report.figure import Chart, Figure, Panel
 from eamp.report.number_format import format_energy
 from eamp.report.theme import ink
+
+with extra("report"):
+    import altair as alt
 
 # Node 0 and its neighbours 1 to 4. Node 5, further away, raises the energy of node 4 above T.
 POSITIONS = ((0.0, 0.0), (-0.95, -0.28), (-0.12, 1.12), (0.78, 0.72), (1.28, -0.42), (2.3, 0.55))

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 import eamp
 from eamp.data import load
 from eamp.nn.step.threshold import collapse_threshold
+from eamp.optional import extra
 from eamp.paper.energy_by_depth import GRID, Network, hidden_energy
 from eamp.paper.frames import COLUMNS
 
@@ -36,7 +37,8 @@ def measured_threshold(
 
 def threshold_graphs() -> dict[str, eamp.Graph]:
     """Return graphs of several degrees: the grid, a torus, and random regular graphs."""
-    import networkx as nx  # an optional dependency
+    with extra("formats"):
+        import networkx as nx  # optional
 
     return {
         "grid, 10 × 10": eamp.Graph(load(GRID)),

@@ -4,10 +4,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
+from eamp.optional import extra
 from eamp.report.theme import ink
+
+with extra("report"):
+    import altair as alt
 
 LABELS_APART = 0.14  # smallest distance of two labels, as a fraction of the axis
 LANE = 0.14  # height of the lane of zeros, as a fraction of the axis

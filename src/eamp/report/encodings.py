@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
+from eamp.optional import extra
 from eamp.report.colours import Look
+
+with extra("report"):
+    import altair as alt
 
 # Lines fade while the reader points at another name in the legend.
 OPACITY = alt.condition(

@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import altair as alt
 import pandas as pd
-import vl_convert
 
 from eamp.files import write_atomically
+from eamp.optional import extra
 from eamp.report.colours import INK, Look
 from eamp.report.theme import config, ink, params
+
+with extra("report"):
+    import altair as alt
+    import vl_convert
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 

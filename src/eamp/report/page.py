@@ -5,14 +5,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import vl_convert
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
+from eamp.optional import extra
 from eamp.report.colours import SOLID, Look
 from eamp.report.figure import Figure, page_spec
 from eamp.report.table import MARK, Table, csv
 from eamp.report.theme import INKS, config, params
+
+with extra("report"):
+    import vl_convert
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
 # The page may fetch nothing; its scripts and styles are inline. Vega compiles expressions, which
 # needs 'unsafe-eval'.

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ MOST_LISTED = 8  # distinct whole numbers; more are shown as a range
 def provenance() -> dict[str, Any]:
     """Return date, versions and machine of the running process."""
     return {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": {"eamp": eamp.__version__, "Python": platform.python_version(), **installed()},
         "processor": processor(),
         "cores": os.cpu_count(),

@@ -1,10 +1,10 @@
 """``HaloGraph``: a graph whose rows are followed by copies of neighbours that lie elsewhere."""
 
 from abc import abstractmethod
+from typing import Self
 
 import torch
 from torch import Tensor
-from typing_extensions import Self
 
 from eamp.graph import Graph, GraphError
 

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from eamp.graph import Graph, GraphError
+from eamp.optional import extra
 
 
 def metis(graph: Graph, parts: int, seed: int = 0) -> Tensor:
@@ -33,7 +34,8 @@ def metis(graph: Graph, parts: int, seed: int = 0) -> Tensor:
         raise GraphError(f"a graph can be cut into 1 part or more, but parts is {parts}.")
     if parts == 1 or parts >= graph.num_nodes or graph.num_edges == 0:
         return torch.arange(graph.num_nodes) * parts // max(graph.num_nodes, 1)
-    import pymetis  # an optional dependency
+    with extra("scale"):
+        import pymetis  # optional
 
     integer = pymetis.zero_copy_dtype()
     if graph.csr.col.numel() > np.iinfo(integer).max:

@@ -1,5 +1,6 @@
 """A layer that solves an ordinary differential equation on node features, with torchdiffeq."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,6 +15,7 @@ from eamp.nn.conv.vector_fields import VectorField
 from eamp.nn.entropic import Entropy
 from eamp.nn.step.options import EntropyStep
 from eamp.ops import Variant
+from eamp.optional import extra
 
 FIXED_STEP = ("euler", "midpoint", "rk4")
 ADAPTIVE = ("dopri5", "dopri8", "bosh3", "adaptive_heun")
@@ -72,6 +74,14 @@ class EntropyForce:
         return self.weight * entropy_gradient(
             at, edge_index, self.temperature, variant=self.variant, normalize=self.normalize
         )
+
+
+def solvers() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return ``odeint`` and ``odeint_adjoint`` of torchdiffeq."""
+    with extra("diffusion"):
+        # Imported here because it takes half a second, most of it for SciPy.
+        from torchdiffeq import odeint, odeint_adjoint  # type: ignore[import-untyped] # no types
+    return odeint, odeint_adjoint
 
 
 class ODEBlock(MessagePassingLayer):
@@ -139,8 +149,7 @@ class ODEBlock(MessagePassingLayer):
             for _ in range(self.steps):
                 x = x + slope(x, *frozen) / self.steps
             return x
-        # Imported here because it takes half a second, most of it for SciPy.
-        from torchdiffeq import odeint, odeint_adjoint  # type: ignore[import-untyped] # no types
+        odeint, odeint_adjoint = solvers()
 
         # Time 1 is made a grid point: rounding could add a step to a grid that is made from a step
         # size, and adaptive methods would step past the end and interpolate.

@@ -126,7 +126,7 @@ class Feedback(Schedule):
         check_choice(self, "measure", ("energy", "entropy"))
         check_choice(self, "per", get_args(Per))
         low, high = self.lowest, self.highest
-        if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+        if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high:
             raise ValueError(f"lowest must not be above highest, but they are {low} and {high}.")
 
     def __call__(self, state: LayerState) -> Tensor:

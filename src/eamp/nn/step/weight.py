@@ -58,7 +58,7 @@ def as_weight(given: Weight | Mapping[str, Any]) -> Weight:
             "weight must be a number, which a saved model and .to() carry along, but is a tensor: "
             "pass float(weight), with learn_weight=True if it shall be learned."
         )
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise ValueError(
             f"weight must be a number, a schedule ({', '.join(SCHEDULES)}) or a function, but is "
             f"{given!r}."
@@ -129,7 +129,7 @@ def check_number(
     value = getattr(schedule, name)
     if (
         isinstance(value, bool)
-        or not isinstance(value, int | float)
+        or not isinstance(value, (int, float))
         or not math.isfinite(value)
         or value <= above
         or value < least
