@@ -121,8 +121,13 @@ def test_an_import_inside_a_function_says_why(path: Path) -> None:
     unexplained = []
     for line in inside:
         above = line - 1
-        # One reason serves imports that stand together.
-        while above in inside or not (text := lines[above - 1].strip()) or text in ")":
+        # One reason serves imports that stand together, also in the block of an extra.
+        while (
+            above in inside
+            or not (text := lines[above - 1].strip())
+            or text in ")"
+            or text.startswith("with extra(")
+        ):
             above -= 1
         if "#" not in lines[line - 1] and not lines[above - 1].strip().startswith("#"):
             unexplained.append(f"line {line}: {lines[line - 1].strip()}")

@@ -4,12 +4,15 @@ from collections.abc import Collection, Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
-from optuna.trial import FrozenTrial, TrialState
 from tqdm import tqdm
 
 from eamp.experiments.schema import Job, job_key, job_label
 from eamp.experiments.store import Store, settled
+from eamp.optional import extra
 from eamp.training.protocols import protocol_of
+
+with extra("experiments"):
+    from optuna.trial import FrozenTrial, TrialState
 
 FORMAT = "{desc}{percentage:3.0f}%|{bar:10}| [{elapsed}<{remaining}{postfix}]"
 ALMOST = 0.95  # the largest share of a running job that counts as done

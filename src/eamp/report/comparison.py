@@ -1,11 +1,14 @@
 """The table of a sweep whose runs are compared with one of them, in pairs."""
 
 import pandas as pd
-from rich.table import Table as TerminalTable
-from rich.text import Text
 
 from eamp.experiments.statistics import HEADINGS, P_VALUES, Comparison, in_words
+from eamp.optional import extra
 from eamp.report.table import Table
+
+with extra("experiments"):
+    from rich.table import Table as TerminalTable
+    from rich.text import Text
 
 
 def comparison_table(
