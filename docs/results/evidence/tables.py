@@ -245,7 +245,8 @@ def regimes() -> str:
     same = "no step, initial weights of the entropic row"
     add(plain, "step, or none with the same weights?", recipe, step, same)
     add(plain, "step, or larger initial weights?", recipe, step, none)
-    add(plain, "step, or PairNorm?", recipe, step, "PairNorm, scale searched")
+    add(plain, "step, or PairNorm, searched?", recipe, step, "PairNorm, scale searched")
+    add(plain, "step, or PairNorm, scale 3?", recipe, step, "PairNorm, scale 3 per node")
     tasks = {
         "missing_features": ["missing_features:cora"],
         "corrupted": ["corrupted_features=0.3:cora"],
@@ -270,7 +271,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "deep_models": partial(by_depth, "deep_models"),
     "thermostat_search": partial(compare, "thermostat_search", "PairNorm, individually, scale 3"),
     "thermostat": partial(compare, "thermostat", "gain 6, T = 1"),
-    "thermostat_searched": partial(compare, "thermostat_searched", "entropic, T finite"),
+    "thermostat_searched": partial(compare, "thermostat_searched", "entropic, T = 1"),
     "thermostat_energies": thermostat_energies,
     "missing_features": partial(compare, "missing_features", "lazy walk", choose=True),
     "corrupted": partial(compare, "corrupted", "lazy walk", choose=True),
