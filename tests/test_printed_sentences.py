@@ -71,7 +71,7 @@ def thermostat() -> Iterator[str]:
     same = "no step, initial weights of the entropic row"
     yield f"{row(recipe, same)} without the step"
     yield f"without any step reach {row(recipe, 'no step, initial scale searched')}"
-    yield f"pair normalisation {row(recipe, 'PairNorm, scale searched')}"
+    yield f"pair normalisation {row(recipe, 'PairNorm, scale 3 per node')}"
     residual = row("remedies", "initial residual: entropic-deep-gcn", 16)
     yield f"`entropic-deep-gcn` has {residual}"
     steps = ("the entropy step, differentiated", "the entropy step, as in the paper")
