@@ -144,7 +144,7 @@ def is_harder(name: str) -> bool:
     return any(prefix in CHANGES for prefix, _ in split_name(name)[0])
 
 
-def load_graph(name: str, normalize_features: bool, split: int, seed: int) -> Data:
+def load_graph(name: str, normalize_features: bool = False, split: int = 0, seed: int = 0) -> Data:
     """Return a dataset with the masks of a split; data without masks have one, drawn at random."""
     return loaded(name, normalize_features, split, seed, file_stamp(name))
 
