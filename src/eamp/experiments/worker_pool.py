@@ -107,8 +107,10 @@ class WorkerProcess:
         self.command = [sys.executable, "-m", "eamp", "work", f"--output={store.folder}"]
         self.command += [f"--study={store.study.study_name}", f"--with_parent={os.getpid()}"]
         # The address may hold a password, and every user of a machine can read command lines.
-        limits = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         # A user who limits the threads shares the machine with other work: more would spin in vain.
+        # Torch takes the larger of the two limits.
+        most = os.environ.get("OMP_NUM_THREADS", str(threads))
+        limits = {"OMP_NUM_THREADS": most, "MKL_NUM_THREADS": most}
         self.environment = {**limits, **os.environ, "EAMP_STORAGE": store.url}
         self.start()
 
