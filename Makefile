@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 PYTEST := pytest --numprocesses logical --maxprocesses 4
 TESTS  ?=
 
-.PHONY: run test test-lowest test-newest campaign lint bench clean
+.PHONY: run test test-lowest test-newest docs campaign lint bench clean
 
 run: $(READY)  ## the main job: a first look at the paper's results, which ends with a page, out/report.html
 	$(BIN)/eamp reproduce --quick --output out
@@ -25,6 +25,9 @@ test-newest:  ## the tests on the newest versions of today
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[test]"
 	.venv-newest/bin/$(PYTEST) $(TESTS)
+
+docs: $(READY)  ## the site, in out/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 campaign: $(READY)  ## kills, faults, hostile inputs and random graphs, about 20 minutes on two cores
 	$(BIN)/python -m tests.campaign

@@ -4,12 +4,10 @@ import copy
 import itertools
 import math
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-import torch_geometric.typing
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -21,6 +19,7 @@ import eamp
 from eamp.nn.conv.gcn_conv import gcn_propagate
 from eamp.scale import sampled_graph
 from problems import irregular_graph, problems, random_graph
+from python_sampler import give_sampler
 
 # A sample is two neighbours of each node. One, two, three and five neighbours have 1, 1, 3 and 10
 # pairs, so 30 batches hold every pair equally often.
@@ -242,37 +241,7 @@ def test_batches_that_do_not_fit_the_graph(
 
 @pytest.fixture
 def _sampler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give ``NeighborLoader`` a sampler in Python if neither pyg-lib nor torch-sparse is there."""
-    if torch_geometric.typing.WITH_PYG_LIB or torch_geometric.typing.WITH_TORCH_SPARSE:
-        return
-
-    def neighbor_sample(
-        colptr: Tensor, row: Tensor, seeds: Tensor, fanouts: list[int], *_: Any
-    ) -> tuple[Tensor, ...]:
-        place = {int(seed): number for number, seed in enumerate(seeds)}
-        rows, cols, edges, new = [], [], [], seeds.tolist()
-        for fanout in fanouts:
-            before = len(place)
-            for node in new:
-                first, last = int(colptr[node]), int(colptr[node + 1])
-                kept = (
-                    first + torch.randperm(last - first)[: None if fanout < 0 else fanout]
-                ).tolist()
-                rows += [place.setdefault(int(row[entry]), len(place)) for entry in kept]
-                cols += [place[node]] * len(kept)
-                edges += kept
-            new = list(place)[before:]
-        return (
-            torch.tensor(rows),
-            torch.tensor(cols),
-            torch.tensor(list(place)),
-            torch.tensor(edges),
-        )
-
-    monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", True)
-    monkeypatch.setattr(
-        torch.ops, "pyg", SimpleNamespace(neighbor_sample=neighbor_sample), raising=False
-    )
+    give_sampler(monkeypatch)
 
 
 @pytest.mark.usefixtures("_sampler")

@@ -6,6 +6,7 @@ Altair is slow to load, so the rest of the room imports this module only to draw
 import math
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -14,8 +15,10 @@ from eamp.optional import extra
 
 with extra("report"):
     import altair as alt
+    import vl_convert
 
 WIDTH, HEIGHT, COLUMNS = 230, 130, 3
+PNG_SCALE = 1.5  # pixels of a notebook's picture per pixel of a chart
 MARK_COLOUR = "#b3261e"
 # Labels have a fixed width, so that charts below each other line up.
 styled_axis = partial(
@@ -45,6 +48,16 @@ TITLES = {
 ON_REQUEST = ("rusch_energy", "laplacian_energy", "numerical_rank", "dead_units")
 
 
+class OfflineConcatChart(alt.ConcatChart):
+    """Charts side by side that a notebook shows as a picture, without a network.
+
+    Altair itself gives a notebook a page that loads Vega from elsewhere.
+    """
+
+    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, bytes]:
+        return {"image/png": vl_convert.vegalite_to_png(self.to_dict(), scale=PNG_SCALE)}
+
+
 def depth_charts(
     table: pd.DataFrame, measures: Iterable[str] | None = None, mark: int | None = None
 ) -> alt.ConcatChart:
@@ -61,7 +74,7 @@ def depth_charts(
                 f"the table has no {', '.join(missing)}. Choose among {', '.join(available)}."
             )
     charts = [depth_chart(table, name, mark) for name in chosen]
-    grid = alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=18)
+    grid = OfflineConcatChart(concat=charts, columns=min(COLUMNS, len(charts)), spacing=18)
     return grid.configure_view(strokeWidth=0)
 
 

@@ -229,6 +229,7 @@ class Probe:
 
 
 probe = Probe  # `with eamp.probe(model) as p` reads as the action it is
+"""Another name of :class:`eamp.diagnostics.Probe`, which measures every layer of a model."""
 
 
 def record_gradient(row: Row, gradient: Tensor) -> None:

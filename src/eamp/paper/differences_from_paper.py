@@ -12,7 +12,6 @@ from eamp.paper.naming import PAPER_READING, READINGS, TEST_READING, title
 from eamp.paper.published import ENTROPIC
 from eamp.report.number_format import format_change, format_energy
 
-# How the paper's numbers were obtained, according to the authors' code; the recipes do the same.
 PROTOCOL_NOTES = (
     "Public split; width 256; Adam with learning rate 1e-3, no weight decay, no dropout; "
     "cross-entropy summed over the training nodes; "
@@ -23,6 +22,7 @@ PROTOCOL_NOTES = (
     "for G2 a linear encoder, L applications of one shared convolution, and a linear decoder.",
     "PairNorm scales each node individually, to 3, on row-normalised features.",
 )
+"""How the paper's numbers were obtained, by the authors' code; the recipes do the same."""
 NOT_MEASURED = "Not measured in this run."
 
 

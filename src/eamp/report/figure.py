@@ -60,6 +60,10 @@ class Figure:
     legend: Mapping[str, Look] = field(default_factory=dict)
     columns: int = 2
 
+    def _repr_png_(self) -> bytes:
+        """Return the figure as a picture for notebooks, which needs no network."""
+        return vl_convert.vegalite_to_png(disk_spec(self), scale=PNG_SCALE)
+
 
 def page_spec(panel: Panel) -> dict[str, Any]:
     """Return a panel's specification; the page adds configuration, signals and legend itself."""

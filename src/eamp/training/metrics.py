@@ -128,3 +128,4 @@ METRICS = {
         "average precision", preference, average_precision, two_classes=True
     ),
 }
+"""Metrics by their names in protocols and recipes."""

@@ -94,6 +94,7 @@ PROTOCOLS = {
         "val_loss", epochs=1500, learning_rate=0.01, weight_decay=5e-4, patience=100
     ),
 }
+"""Protocols by their names in recipes and on the command line."""
 
 
 def protocol_of(protocol: Protocol | str) -> Protocol:

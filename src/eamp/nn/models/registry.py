@@ -133,3 +133,4 @@ MODELS: dict[str, Callable[..., Module]] = {
     "grand": GRAND,
     "entropic-grand": partial(with_entropy, GRAND),
 }
+"""Models by name; call one with the numbers of features, hidden features, classes and layers."""
