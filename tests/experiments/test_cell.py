@@ -14,6 +14,7 @@ from eamp.data import DataError, csbm
 from eamp.experiments import cell as module
 from eamp.experiments.cell import Cell, file_stamp
 from eamp.experiments.several_seeds import train_seeds
+from eamp.nn import Gain
 from eamp.training import CheckpointError, TrainingWarning
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -172,3 +173,22 @@ def test_a_file_with_the_name_of_a_dataset_is_not_taken_for_it(
     file = name.removeprefix("undirected:").removeprefix("missing_features:")
     (tmp_path / file).write_text("not a graph")
     assert file_stamp(name) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "entropy", "expected"),
+    [
+        ("gcn", {}, (1.0, 10.0, True, "output")),
+        ("gcn", {"weight": 3.0}, (3.0, 10.0, True, "output")),
+        ("entropic-gcn", None, (1.0, 10.0, True, "output")),
+        ("entropic-gcnii", None, (1.0, 10.0, True, "input")),
+        ("entropic-deep-gcn", None, (Gain(0.3), 100.0, True, "input")),
+        ("entropic-deep-gcn", {"detach": False}, (1.0, 10.0, False, "input")),
+    ],
+)
+def test_options_of_the_step_that_a_cell_leaves_out_never_change(
+    model: str, entropy: dict[str, Any] | None, expected: tuple[Any, ...]
+) -> None:
+    cell = Cell(model, "grid:4x4", depth=2, width=4, entropy=entropy)
+    step = cell.build().convs[0].step
+    assert (step.weight, step.temperature, step.detach, step.placement) == expected

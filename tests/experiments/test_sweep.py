@@ -117,7 +117,7 @@ def test_every_epoch_and_layer_is_kept_with_the_trial(
     assert curves["energy"] == result.energy == table["energy"][0]
     assert curves["final_energy"] == result.final_energy
     assert trial.intermediate_values == {
-        epoch: result.history[epoch - 1].val_accuracy for epoch in (10, 20, 30, 40)
+        epoch: result.history[epoch - 1].val_accuracy for epoch in (1, 10, 20, 30, 40)
     }
     assert table["best_val_accuracy"][0] == max(row.val_accuracy for row in result.history)
     assert (
@@ -260,7 +260,7 @@ def test_the_curve_of_a_cell_is_its_metric(tmp_path: Path, in_this_process: list
     cell = replace(CELLS[0], data=TWO_CLASSES, changes=changes)
     sweep([cell], store)
     (trial,), result = store.trials(), cell.train()
-    values = {epoch: result.history[epoch - 1].val_metric for epoch in (10, 20)}
+    values = {epoch: result.history[epoch - 1].val_metric for epoch in (1, 10, 20)}
     assert trial.intermediate_values == values
     assert trial.value == result.val_metric
 

@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.nn import Module, Parameter
 
 import eamp
-from eamp.nn import MODELS
+from eamp.nn import MODELS, EntropyStep
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropic import entropic
 from problems import irregular_graph
@@ -27,7 +27,7 @@ def test_none_is_the_layer_itself() -> None:
 def test_no_options_are_the_defaults() -> None:
     layer = entropic(GCNConv(3, 3), {})
     assert isinstance(layer, eamp.EntropyAware)
-    assert (layer.step.weight, layer.step.temperature) == (1.0, 10.0)
+    assert layer.step == EntropyStep()
 
 
 def test_every_layer_has_a_schedule_of_its_own() -> None:

@@ -172,7 +172,8 @@ def test_a_directed_graph_needs_symmetrize_and_the_layer_still_sees_it_directed(
         eamp.EntropyAware(conv)(x, directed)
     out = conv(x, directed)
     step = 10.0 * eamp.entropy_gradient(out, eamp.Graph(directed, 10, symmetrize=True))
-    torch.testing.assert_close(eamp.EntropyAware(conv, symmetrize=True)(x, directed), out + step)
+    layer = eamp.EntropyAware(conv, 1.0, 10.0, symmetrize=True)
+    torch.testing.assert_close(layer(x, directed), out + step)
 
 
 # --- Derivatives ----------------------------------------------------------------------------
@@ -224,7 +225,7 @@ def test_learned_weight_and_temperature_train_even_when_detached() -> None:
 
 def test_auto_measures_the_first_training_batch_and_keeps_it() -> None:
     conv, x = GCNConv(4, 4), features()
-    layer = eamp.EntropyAware(conv, temperature="auto")
+    layer = eamp.EntropyAware(conv, 1.0, "auto")
     first = float(eamp.dirichlet_energy(conv(x, EDGES), EDGES).mean().detach())
     layer.eval()(x, EDGES)
     assert math.isnan(layer.calibrated)  # evaluation uses its own mean and keeps nothing
@@ -300,14 +301,14 @@ def test_shapes_that_cannot_be_added_are_named(options: dict[str, Any]) -> None:
 
 
 def test_copies_and_state_dicts() -> None:
-    layer = eamp.EntropyAware(GCNConv(4, 4), learn_weight=True, learn_temperature=True)
+    layer = eamp.EntropyAware(GCNConv(4, 4), 1.0, learn_weight=True, learn_temperature=True)
     layer.weight.data.fill_(0.25)
     x = features()
     assert torch.equal(copy.deepcopy(layer)(x, EDGES), layer(x, EDGES))
     buffer = io.BytesIO()
     torch.save(layer.state_dict(), buffer)
     buffer.seek(0)
-    other = eamp.EntropyAware(GCNConv(4, 4), learn_weight=True, learn_temperature=True)
+    other = eamp.EntropyAware(GCNConv(4, 4), 1.0, learn_weight=True, learn_temperature=True)
     other.load_state_dict(torch.load(buffer, weights_only=True))
     assert torch.equal(other(x, EDGES), layer(x, EDGES))
     layer.reset_parameters()
@@ -315,8 +316,8 @@ def test_copies_and_state_dicts() -> None:
 
 
 def test_repr_shows_what_is_not_the_default() -> None:
-    text = repr(eamp.EntropyAware(GCNConv(4, 4), 2.0, "auto", detach=False))
-    assert "weight=2.0, temperature='auto', detach=False" in text
+    text = repr(eamp.EntropyAware(GCNConv(4, 4), 2.0, "auto", detach=True))
+    assert "weight=2.0, temperature='auto', detach=True" in text
     assert "(conv): GCNConv(4, 4)" in text
 
 

@@ -4,9 +4,11 @@ import torch_geometric.nn as pyg
 import eamp
 from eamp.nn import GCNII, parameter_groups
 
+LEARNED = {"weight": 1.0, "learn_weight": True, "learn_temperature": True}
+
 
 def test_convolutions_and_dense_layers_decay_apart_and_the_step_not_at_all() -> None:
-    model = GCNII(5, 8, 3, num_layers=4, entropy={"learn_weight": True, "learn_temperature": True})
+    model = GCNII(5, 8, 3, num_layers=4, entropy=LEARNED)
     names = {parameter: name for name, parameter in model.named_parameters()}
     groups = [
         ({names[parameter] for parameter in group["params"]}, group["weight_decay"])
@@ -21,7 +23,7 @@ def test_convolutions_and_dense_layers_decay_apart_and_the_step_not_at_all() -> 
 
 def test_every_parameter_is_in_one_group_even_where_layers_are_shared() -> None:
     for model in (
-        eamp.wrap(pyg.GCN(4, 8, num_layers=3), learn_weight=True),
+        eamp.wrap(pyg.GCN(4, 8, num_layers=3), weight=1.0, learn_weight=True),
         eamp.nn.G2(4, 8, 3, num_layers=5),
     ):
         members = [parameter for group in parameter_groups(model) for parameter in group["params"]]

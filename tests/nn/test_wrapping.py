@@ -221,16 +221,18 @@ def test_the_type_checker_refuses_misspelt_options(tmp_path: Path) -> None:
 
 
 def test_a_wrapped_model_shows_its_options() -> None:
-    shown = repr(eamp.wrap(Own(), weight=2.0, detach=False))
+    shown = repr(eamp.wrap(Own(), weight=2.0, detach=True))
     assert shown.count("EntropyAware(\n") == 3
-    assert shown.count("weight=2.0, temperature=10.0, detach=False\n") == 3
+    assert shown.count("weight=2.0, temperature=1.0, detach=True\n") == 3
 
 
 def test_the_paper_has_a_step_of_its_own() -> None:
     step = EntropyStep.paper()
     assert (step.weight, step.temperature, step.detach, step.variant) == (1.0, 10.0, True, "paper")
     model = eamp.wrap(MODELS["GCN"](), EntropyStep.paper(), skip="last")
-    assert repr(model.convs).count("weight=1.0, temperature=10.0, variant='paper'") == 2
+    assert (
+        repr(model.convs).count("weight=1.0, temperature=10.0, detach=True, variant='paper'") == 2
+    )
     x = torch.randn(10, 4)
     conv = GCNConv(4, 4)
     out = conv(x, EDGES)
@@ -280,7 +282,7 @@ def test_bad_options_change_nothing() -> None:
 
 
 def test_a_wrapped_model_trains_copies_and_saves() -> None:
-    model = eamp.wrap(MODELS["GCN"](), learn_weight=True, learn_temperature=True)
+    model = eamp.wrap(MODELS["GCN"](), weight=1.0, learn_weight=True, learn_temperature=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     x = torch.randn(10, 4)
     losses = []
@@ -293,7 +295,7 @@ def test_a_wrapped_model_trains_copies_and_saves() -> None:
     assert losses[-1] < losses[0]
     twin = copy.deepcopy(model)
     assert torch.equal(twin(x, EDGES), model(x, EDGES))
-    fresh = eamp.wrap(MODELS["GCN"](), learn_weight=True, learn_temperature=True)
+    fresh = eamp.wrap(MODELS["GCN"](), weight=1.0, learn_weight=True, learn_temperature=True)
     fresh.load_state_dict(model.state_dict())
     assert torch.equal(fresh(x, EDGES), model(x, EDGES))
     fresh.reset_parameters()

@@ -49,7 +49,7 @@ def test_pairnorm_counts_its_output_convolution_as_its_depth_in_the_paper_does()
     cells = [*recipe("table_1", seeds=1), *recipe("quick", seeds=1)]
     options = [cell.options for cell in cells if cell.model == "pairnorm"]
     options += [network.options for network in NETWORKS if network.model == "pairnorm"]
-    assert len(options) == 2 * 5 + 3 + 1
+    assert len(options) == 2 * 5 + 1 + 1
     assert all(given is not None and given["count_output"] is True for given in options)
 
 
@@ -60,7 +60,7 @@ def test_the_quick_recipe_is_a_part_of_the_table() -> None:
 
 
 def test_every_shipped_recipe_builds_its_networks() -> None:
-    for name in ("quick", "table_1", "variants"):
+    for name in ("quick", "table_1", "variants", "depth"):
         for cell in recipe(name, seeds=1):
             if cell.depth == 4:
                 small = replace(cell, data=SMALL, width=8)
@@ -101,10 +101,12 @@ def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     found = {"graph": ["g"], "degree": [4.0], "width": [64], "predicted": [2.5], "measured": [2.4]}
     monkeypatch.setattr(room, "measure_thresholds", lambda *given: pd.DataFrame(found))
     command = ["reproduce", "--output", str(tmp_path / "out"), "--workers", "1"]
-    assert main([*command, "--only", "figures", "table"]) == 0
+    assert main([*command, "--only", "figures", "table", "depth"]) == 0
     page = tmp_path / "out" / "report.html"
     assert str(page) in capsys.readouterr().out
     assert "Entropic GCN" in page.read_text(encoding="utf-8")
+    assert "If you need 8 layers, take" in page.read_text(encoding="utf-8")
+    assert len(pd.read_csv(tmp_path / "out" / "deep_cells.csv")) == 3 * 4
     assert len(pd.read_csv(tmp_path / "out" / "cells.csv")) == 4
     monkeypatch.setattr(sweep, "run_jobs", in_this_process)
     again = reproduce(tmp_path / "out", seeds=2, only=["table"], say=lambda line: None)

@@ -16,12 +16,14 @@ def add(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     folder = "folder for the runs, tables, figures and the page"
     parser.add_argument("--output", type=Path, default=Path("out"), help=folder)
-    parser.add_argument("--quick", action="store_true", help="Cora, one seed: a few minutes")
+    parser.add_argument(
+        "--quick", action="store_true", help="Cora, the cheapest cells: a few minutes"
+    )
     parser.add_argument(
         "--seeds", type=PositiveInt, default=1, help="seeds of earlier calls are kept"
     )
     shared.add_workers(parser)
-    parts = ["figures", "table", "variants"]
+    parts = ["depth", "figures", "table", "variants"]
     parser.add_argument("--only", nargs="*", default=[], choices=parts, help="by default all")
 
 
@@ -34,6 +36,7 @@ def run(options: Namespace) -> int:
 
     from eamp.experiments.sweep import summary
     from eamp.paper import write_report
+    from eamp.paper.deep_networks import advice
     from eamp.paper.reproduce import reproduce
 
     words = ["eamp reproduce", "--quick" if options.quick else f"--seeds {options.seeds}"]
@@ -42,7 +45,10 @@ def run(options: Namespace) -> int:
     names = ("quick", "seeds", "workers", "only")
     found = reproduce(options.output, **{name: options[name] for name in names})
     page = write_report(options.output, command=" ".join(words), **vars(found))
-    if not found.cells.empty:
-        show(summary(found.cells))
+    for table in (found.deep_cells, found.cells):
+        if not table.empty:
+            show(summary(table))
+    if sentence := advice(found.deep_cells):
+        print(sentence)
     print(f"Written to {page}")
     return 0

@@ -1,13 +1,23 @@
-"""Train every cell of a recipe on several processes; run it again to continue."""
+"""Train every cell of a recipe on several processes, and write a page; run it again to continue."""
 
+from __future__ import annotations
+
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jsonargparse import ArgumentParser, Namespace
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
-from eamp.optional import extra
+from eamp.optional import MissingPackageError, extra
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from eamp.report.table import Table
 
 EXAMPLE = "eamp sweep quick_look.yaml --output out/runs --workers 2"
 
@@ -32,7 +42,7 @@ def add(parser: ArgumentParser) -> None:
 
 @resumable
 def run(options: Namespace) -> int:
-    """Train the cells, write their tables and print the summary."""
+    """Train the cells, write tables and page, and print the summary."""
     # heavy: imported when the command runs
     with extra("experiments"):
         from rich import print as show
@@ -49,12 +59,15 @@ def run(options: Namespace) -> int:
         check_reference(options.against, [cell.name for cell in cells])
     store = Store(options.output, name, shared.shared_storage(options))
     table = sweeps.sweep(cells, store, options.workers, retry_failed=options.retry_failed)
-    for cell, reason in sweeps.failures(cells, store):
-        print(f"failed: {sweeps.label(cell)}: {reason}", file=sys.stderr)
-    for line in sweeps.diverged_cells(table):
-        print(f"warning: {line}", file=sys.stderr)
+    notices = [
+        *(f"failed: {sweeps.label(cell)}: {why}" for cell, why in sweeps.failures(cells, store)),
+        *(f"warning: {line}" for line in sweeps.diverged_cells(table)),
+    ]
+    for line in notices:
+        print(line, file=sys.stderr)
     if len(table):
         sweeps.save(table, options.output)
+        comparisons = []
         for part in sweeps.parts_by_metric(table):
             show(sweeps.summary(part, options.by_split))
             if options.against is None or options.against not in set(part["name"]):
@@ -63,7 +76,35 @@ def run(options: Namespace) -> int:
             compared = compare(part, options.against, options.by_split, column)
             own = "" if column == "test_accuracy" else f"_{part['metric'].iloc[0]}"
             beside = comparison_table(compared, options.against, reading, f"comparison{own}")
+            comparisons.append(beside)
             save_table(beside, options.output)
             show(in_terminal(beside))
+        print(page_line(options, name, table, comparisons, notices))
     print(f"{len(table)} of {len(cells)} cells are in {options.output / 'cells.csv'}")
     return 0 if len(table) == len(cells) else 1
+
+
+def page_line(
+    options: Namespace,
+    name: str,
+    table: pd.DataFrame,
+    comparisons: Sequence[Table],
+    notices: Sequence[str],
+) -> str:
+    """Write the page, and return the line that says where it is or what it needs."""
+    try:
+        from eamp.report.sweep_page import write_sweep_page  # heavy, and an extra of its own
+    except MissingPackageError as error:
+        return f"No page was written: {error}"
+    words = ["eamp sweep", str(options.recipe), "--by_split" if options.by_split else ""]
+    words += [f"--against {shlex.quote(options.against)}" if options.against else ""]
+    path = write_sweep_page(
+        options.output,
+        name,
+        table,
+        comparisons=comparisons,
+        by_split=options.by_split,
+        notices=notices,
+        command=" ".join(filter(None, words)),
+    )
+    return f"The page: {path}"

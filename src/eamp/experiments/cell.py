@@ -24,6 +24,7 @@ from eamp.experiments.schema import (
 )
 from eamp.nn.models import MODELS
 from eamp.nn.models.description import describe
+from eamp.nn.step.options import PAPER
 from eamp.spelling import did_you_mean
 from eamp.training import Protocol, Result, train
 from eamp.training.protocols import check_range, protocol_of
@@ -116,10 +117,13 @@ class Cell(Settings):
     def build(self) -> Module:
         """Return the untrained network, initialised under the cell's seed."""
         graph, options = self.graph, self.options or {}
+        # Options of the step that are left out are the paper's, also in stores written before
+        # `EntropyStep` had other defaults.
+        entropy = None if self.entropy is None else {**PAPER, **self.entropy}
         torch.manual_seed(self.seed)
         sizes = graph.num_features, self.width, graph.num_classes, self.depth
         try:
-            return MODELS[self.model](*sizes, dropout=self.dropout, entropy=self.entropy, **options)
+            return MODELS[self.model](*sizes, dropout=self.dropout, entropy=entropy, **options)
         except TypeError as error:  # an option that the model does not have
             given, own = options or self.entropy, describe(self.model).options
             known = f" It has the options {', '.join(own)}." if own else ""

@@ -96,7 +96,7 @@ def run_cell(claim: Claim) -> str:
         former.replace(checkpoint)
 
     def on_epoch(epoch: int, row: Figures) -> None:
-        if (epoch + 1) % REPORT_EVERY == 0:
+        if epoch == 0 or (epoch + 1) % REPORT_EVERY == 0:  # estimates start with the first
             claim.report(row.val_metric, epoch + 1)
 
     result = cell.train(checkpoint, checkpoint_every=CHECKPOINT_EVERY, on_epoch=on_epoch)

@@ -16,7 +16,14 @@ from eamp.nn.conv.from_pyg import check_edge_index, with_weights
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.step.layer_state import LayerState, Position
 from eamp.nn.step.metric import Metric, metric_of
-from eamp.nn.step.options import EntropyStep, StepOptions, Temperature, with_current_names
+from eamp.nn.step.options import (
+    TEMPERATURE,
+    WEIGHT,
+    EntropyStep,
+    StepOptions,
+    Temperature,
+    with_current_names,
+)
 from eamp.nn.step.weight import Weight, ahead, evaluate
 from eamp.ops import add_fused_step, entropy_step, is_fused
 
@@ -38,7 +45,8 @@ class EntropyAware(Module):
 
     Args:
         conv: the layer :math:`\phi`, called with the arguments that this layer is called with.
-        weight: :math:`\lambda`, a number, a schedule or a function.
+        weight: :math:`\lambda`, a number, a schedule or a function; by default six times the
+            threshold above which the step wins over the contraction of a layer.
         temperature: :math:`T`, a number, or ``"auto"`` to measure it on the first training batch.
         **options: the other options of :class:`eamp.nn.EntropyStep`, which documents all of them.
 
@@ -68,8 +76,8 @@ class EntropyAware(Module):
     def __init__(
         self,
         conv: Module,
-        weight: Weight | Mapping[str, Any] = 1.0,
-        temperature: Temperature = 10.0,
+        weight: Weight | Mapping[str, Any] = WEIGHT,
+        temperature: Temperature = TEMPERATURE,
         **options: Unpack[StepOptions],
     ) -> None:
         super().__init__()
@@ -88,10 +96,10 @@ class EntropyAware(Module):
         auto = step.temperature == "auto"
         self.register_buffer("calibrated", torch.tensor(math.nan) if auto else None)
         self.position: Position | None = None  # set by eamp.nn.number_layers
-        # Whether the step is the default one with constants for T and, perhaps, λ.
+        # Whether the step is a detached one with constants for T and, perhaps, λ.
         learned = step.learn_weight or step.learn_temperature or auto
-        default = step.variant == "exact" and not step.normalize and step.detach
-        self._constant = default and not learned
+        detached = step.variant == "exact" and not step.normalize and step.detach
+        self._constant = detached and not learned
         self._edge_index_position = edge_index_position(conv)
 
     @classmethod

@@ -11,7 +11,14 @@ from eamp.nn.checks import check_module
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
-from eamp.nn.step.options import EntropyStep, StepOptions, Temperature, with_current_names
+from eamp.nn.step.options import (
+    PRESETS,
+    EntropyStep,
+    Preset,
+    StepOptions,
+    Temperature,
+    with_current_names,
+)
 from eamp.nn.step.weight import Weight
 from eamp.spelling import did_you_mean
 
@@ -31,6 +38,7 @@ def wrap(
     model: Module,
     step: EntropyStep | Mapping[str, Any] | None = None,
     *,
+    preset: Preset | None = None,
     only: Selection = None,
     skip: Selection = None,
     **options: Unpack[WrapOptions],
@@ -50,13 +58,15 @@ def wrap(
     Args:
         model: the model, or a single message-passing layer.
         step: all options of the step in one object; use it or keyword arguments, not both.
+        preset: ``"paper"`` takes the paper's step, :math:`\lambda = 1`, :math:`T = 10` and its
+            formula, for the options that are left out.
         only: names (as in ``model.named_modules()``) or types to wrap. A type need not be a PyG
             layer: any module that is called with features and an ``edge_index`` can be wrapped.
         skip: names or types to leave as they are. ``"last"`` is the message-passing layer that was
             registered last, unless a layer has that name. Skip the last layer of a classifier,
             which makes logits.
         **options: the options of :class:`eamp.nn.EntropyStep`, such as ``weight`` and
-            ``temperature``. For those of the paper pass ``EntropyStep.paper()`` as ``step``.
+            ``temperature``.
 
     Returns:
         The model; for a single layer, its wrapper.
@@ -65,21 +75,25 @@ def wrap(
         >>> import eamp
         >>> from torch_geometric.nn import GCN
         >>> model = GCN(16, 64, num_layers=2, out_channels=7)
-        >>> eamp.wrap(model, weight=1.0, temperature=10.0, skip="last").convs
+        >>> eamp.wrap(model, skip="last").convs
         ModuleList(
           (0): EntropyAware(
-            weight=1.0, temperature=10.0
+            weight=Gain(of=6.0), temperature=1.0
             (conv): GCNConv(16, 64)
           )
           (1): GCNConv(64, 7)
         )
     """
     check_module(model, "wrap")
-    if step is not None and options:
+    if step is not None and (options or preset is not None):
         raise ValueError(
-            f"pass a step, or its options one by one, but not both: {sorted(options)}."
+            "pass a step, or a preset and options one by one, but not both: "
+            f"{sorted([*options, *(['preset'] if preset is not None else [])])}."
         )
-    wanted = EntropyStep.of(with_current_names(options) if step is None else step)
+    if preset is not None and preset not in PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, but is {preset!r}.")
+    defaults = {} if preset is None else PRESETS[preset]
+    wanted = EntropyStep.of(with_current_names(options) if step is None else step, **defaults)
     names_only, types_only = split(only)
     names_skip, types_skip = split(skip)
     named = dict(model.named_modules()).get(LAST)

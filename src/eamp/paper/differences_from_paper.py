@@ -10,7 +10,7 @@ from eamp.paper.entropy_charts import TEMPERATURE, gradient_error
 from eamp.paper.frames import NETWORK, Frames
 from eamp.paper.naming import PAPER_READING, READINGS, TEST_READING, title
 from eamp.paper.published import ENTROPIC
-from eamp.report.number_format import format_change, format_energy
+from eamp.report.number_format import format_change, format_count, format_energy
 
 PROTOCOL_NOTES = (
     "Public split; width 256; Adam with learning rate 1e-3, no weight decay, no dropout; "
@@ -23,7 +23,10 @@ PROTOCOL_NOTES = (
     "PairNorm scales each node individually, to 3, on row-normalised features.",
 )
 """How the paper's numbers were obtained, by the authors' code; the recipes do the same."""
-NOT_MEASURED = "Not measured in this run."
+NOT_MEASURED = (
+    "The effects of the others were not measured in this run; "
+    "`eamp reproduce --only variants figures` measures them."
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Difference:
 
 
 def differences(frames: Frames) -> list[Difference]:
-    """Return all differences; an effect that the run did not measure is reported as such."""
+    """Return all differences, each with its effect if the run measured it."""
     changes = paired(frames.cells)
     energies = energies_held(frames.depth_energies), threshold(frames.thresholds)
     return [
@@ -81,20 +84,26 @@ def differences(frames: Frames) -> list[Difference]:
     ]
 
 
+def not_measured(found: list[Difference]) -> str:
+    """Return a sentence on the differences without a measured effect, if there are several."""
+    missing = [point for point in found if not point.measured]
+    return NOT_MEASURED if len(missing) > 1 else ""  # that of a formula needs no measurement
+
+
 def seeds_per_cell(cells: pd.DataFrame) -> str:
     """State how many seeds each mean is taken over."""
     if cells.empty:
         return "No network was trained in this run."
     number = cells.groupby(NETWORK)["seed"].nunique()
     low, high = int(number.min()), int(number.max())
-    return f"Seeds per cell in this run: {low if low == high else f'{low} to {high}'}."
+    return f"{format_count(low, 'seed') if low == high else f'{low} to {high} seeds'} per cell."
 
 
 def change_of(changes: pd.DataFrame, variant: str) -> str:
     """State what a variant changes at its greatest depth on each dataset."""
     part = changes[changes["name"] == variant]
     if part.empty:
-        return NOT_MEASURED
+        return ""
     words = []
     for data, rows in part.groupby("data", sort=False):
         row = rows.loc[rows["depth"].idxmax()]
@@ -109,7 +118,7 @@ def change_of(changes: pd.DataFrame, variant: str) -> str:
 def energies_held(depth_energies: pd.DataFrame) -> str:
     """State whether each Entropic GCN of Figure 2 holds its energy at its greatest depth."""
     if depth_energies.empty:
-        return NOT_MEASURED
+        return ""
     table = energy_kept(depth_energies)
     words = [
         f"{row['network']}: {format_energy(row['last'])} at {row['depth']} layers, "

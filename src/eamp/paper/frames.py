@@ -1,4 +1,4 @@
-"""The four data frames of a reproduction: their columns, their checks and their CSV files."""
+"""The five data frames of a reproduction: their columns, their checks and their CSV files."""
 
 import io
 import json
@@ -26,6 +26,7 @@ MEASURED = ("best_val_accuracy", "test_accuracy", "epochs", "seconds", "threads"
 
 COLUMNS = {
     "cells": (*(f.name for f in fields(Cell)), *MEASURED),
+    "deep_cells": (*(f.name for f in fields(Cell)), *MEASURED),
     "layer_energies": ("name", "data", "depth", "seed", "layer", "energy"),
     "depth_energies": ("network", "depth", "seed", "energy"),
     "thresholds": ("graph", "degree", "width", "predicted", "measured"),
@@ -52,12 +53,14 @@ class Frames:
     Attributes:
         cells: Table 1 and its variants, a row per trained network. A name with a comma is a
             variant of the model before the comma.
+        deep_cells: The opening chart of accuracy against depth, a row per trained network.
         layer_energies: Figure 3, a row per layer of every trained network.
         depth_energies: Figure 2, a row per untrained network.
         thresholds: Thresholds of λ, a row per graph and width.
     """
 
     cells: pd.DataFrame = field(default_factory=pd.DataFrame)
+    deep_cells: pd.DataFrame = field(default_factory=pd.DataFrame)
     layer_energies: pd.DataFrame = field(default_factory=pd.DataFrame)
     depth_energies: pd.DataFrame = field(default_factory=pd.DataFrame)
     thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -66,7 +69,7 @@ class Frames:
 def save_frames(folder: Path, **frames: pd.DataFrame | None) -> None:
     """Write every frame to a CSV file; the file of a missing frame has only its header."""
     for which, columns in COLUMNS.items():
-        frame = frames[which]
+        frame = frames.get(which)
         if frame is not None and not isinstance(frame, pd.DataFrame):
             raise TypeError(f"{which} must be a pandas DataFrame, but is a {type(frame).__name__}.")
         empty = frame is None or frame.columns.empty
@@ -131,7 +134,8 @@ def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
     columns = COLUMNS[which]
     if frame is None or frame.columns.empty:
         return pd.DataFrame(columns=list(columns))
-    defaults = DEFAULTS if which == "cells" else {}
+    trained = which in ("cells", "deep_cells")
+    defaults = DEFAULTS if trained else {}
     frame = frame.assign(**{name: defaults[name] for name in defaults if name not in frame.columns})
     if absent := [column for column in columns if column not in frame.columns]:
         raise ValueError(
@@ -142,7 +146,7 @@ def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
         if len(frame) and not pd.api.types.is_numeric_dtype(frame[column]):
             wrong = next(value for value in frame[column] if not is_number(value))
             raise ValueError(f"{column} of {which} must hold numbers, but holds {wrong!r}.")
-    if which == "cells":
+    if trained:
         check_cells(frame)
     if which == "depth_energies":  # use one name per model in all frames
         frame = frame.assign(network=frame["network"].replace({"GCN": "Basic GCN"}))

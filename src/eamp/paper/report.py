@@ -9,14 +9,24 @@ import pandas as pd
 
 from eamp.files import write_atomically
 from eamp.paper import accuracy_charts, energy_charts, entropy_charts, tables
-from eamp.paper.differences_from_paper import PROTOCOL_NOTES, differences
+from eamp.paper.deep_networks import advice, deep_networks
+from eamp.paper.differences_from_paper import PROTOCOL_NOTES, differences, not_measured
 from eamp.paper.findings import findings
 from eamp.paper.frames import DamagedFileError, Frames, load_frames, save_frames
 from eamp.report import figure, page, table
 from eamp.report.figure import Figure
 from eamp.report.provenance import provenance, run_facts
 
-FIGURES = ("table_1", "variants", "figure_3", "figure_2", "thresholds", "figure_1a", "figure_1b")
+FIGURES = (
+    "deep_networks",
+    "table_1",
+    "variants",
+    "figure_3",
+    "figure_2",
+    "thresholds",
+    "figure_1a",
+    "figure_1b",
+)
 
 
 def write_report(
@@ -26,6 +36,7 @@ def write_report(
     layer_energies: pd.DataFrame | None,
     depth_energies: pd.DataFrame | None,
     thresholds: pd.DataFrame | None = None,
+    deep_cells: pd.DataFrame | None = None,
     notices: Iterable[str] = (),
     command: str = "",
     protocol_notes: Sequence[str] = PROTOCOL_NOTES,
@@ -34,11 +45,12 @@ def write_report(
 
     Args:
         folder: Output folder; it is created if needed, and an earlier report in it is replaced.
-        cells: This and the next three are the frames that :class:`eamp.paper.frames.Frames`
+        cells: This and the next four are the frames that :class:`eamp.paper.frames.Frames`
             describes; ``None`` if the part was not run.
         layer_energies: See ``cells``.
         depth_energies: See ``cells``.
         thresholds: See ``cells``.
+        deep_cells: See ``cells``.
         notices: Warnings that the page shows first, for example that a dataset was replaced.
         command: The command that produced this report.
         protocol_notes: Sentences on how the networks were trained.
@@ -50,6 +62,7 @@ def write_report(
     folder.mkdir(parents=True, exist_ok=True)
     given = {
         "cells": cells,
+        "deep_cells": deep_cells,
         "layer_energies": layer_energies,
         "depth_energies": depth_energies,
         "thresholds": thresholds,
@@ -99,16 +112,24 @@ def from_folder(folder: Path | str) -> Path:
         figures,
         tables=printed,
         by_dataset=tables.table_1_by_dataset(frames.cells),
+        advice=advice(frames.deep_cells),
         findings=findings(frames),
-        differences=differences(frames),
+        differences=(found := differences(frames)),
+        not_measured=not_measured(found),
         notices=run.get("notices", []),
         protocol_notes=run.get("protocol_notes", []),
-        facts=run_facts(run, frames.cells),
+        facts=run_facts(run, trained_cells(frames)),
         date=run.get("date", ""),
     )
     path = folder / "report.html"
     write_atomically(path, text)
     return path
+
+
+def trained_cells(frames: Frames) -> pd.DataFrame:
+    """Return all trained networks of a run."""
+    parts = [part for part in (frames.deep_cells, frames.cells) if not part.empty]
+    return pd.concat(parts, ignore_index=True) if parts else frames.cells
 
 
 def read_run(path: Path) -> dict[str, Any]:
@@ -125,6 +146,7 @@ def read_run(path: Path) -> dict[str, Any]:
 def all_figures(frames: Frames) -> dict[str, Figure]:
     """Return the figures that the frames have data for, in the order of the page."""
     made = (
+        deep_networks(frames.deep_cells),
         accuracy_charts.table_1(frames.cells),
         accuracy_charts.variants(frames.cells),
         energy_charts.figure_3(frames.layer_energies),

@@ -1,4 +1,4 @@
-"""Run the paper's experiments: energies of untrained networks, Table 1, and its variants."""
+"""Run the experiments: accuracy against depth, untrained energies, Table 1, and its variants."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -17,15 +17,17 @@ from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, sweep
 from eamp.files import check_writable
 from eamp.paper.cache import cached
-from eamp.paper.energy_by_depth import DEPTHS, GRID, NETWORKS, OUTPUTS, energy_by_depth
+from eamp.paper.energy_by_depth import DEPTHS, GRID, NETWORKS, OUTPUTS, Network, energy_by_depth
 from eamp.paper.frames import Frames
 from eamp.paper.published import WIDTH
 from eamp.paper.threshold import SETTING, WIDTHS, threshold, threshold_graphs
 
-Part = Literal["figures", "table", "variants"]
-PARTS: tuple[Part, ...] = ("figures", "table", "variants")
+Part = Literal["depth", "figures", "table", "variants"]
+PARTS: tuple[Part, ...] = ("depth", "figures", "table", "variants")
 RECIPES = {"table": "table_1", "variants": "variants"}
+DEPTH_SEEDS = 3  # of the chart of accuracy against depth, at least: its bands need several
 QUICK_DEPTHS = (1, 10, 100, 1000)
+QUICK_NETWORKS = 6  # the paper's models and GCNII
 STAND_IN = "csbm"  # generated data for a quick run without a dataset
 
 
@@ -49,11 +51,11 @@ def reproduce(
 
     Args:
         folder: Folder of runs and measurements.
-        quick: Use one dataset, three depths and one seed, which takes minutes instead of hours.
-        seeds: Number of seeds of the table and the figures.
+        quick: Take one dataset and a few cells of the table, which takes minutes instead of hours.
+        seeds: Number of seeds; the chart of accuracy against depth has three at least.
         workers: Number of processes that train.
-        only: Some of ``"figures"`` (untrained networks), ``"table"`` and ``"variants"``; default
-            all of them, or the first two of a quick run.
+        only: Some of ``"depth"`` (accuracy against depth), ``"figures"`` (untrained networks),
+            ``"table"`` and ``"variants"``; default all of them, or the first three of a quick run.
         say: Called with messages on the progress.
     """
     if seeds < 1:
@@ -61,7 +63,7 @@ def reproduce(
     if unknown := [part for part in only if part not in PARTS]:
         raise ValueError(f"only must name some of {', '.join(PARTS)}, but names {unknown[0]!r}.")
     check_writable(folder)
-    parts = tuple(only) or (("figures", "table") if quick else PARTS)
+    parts = tuple(only) or (PARTS[:3] if quick else PARTS)
     found: dict[str, pd.DataFrame] = {}
     notices: list[str] = []
     if quick:
@@ -69,26 +71,44 @@ def reproduce(
     if "figures" in parts:
         say("Energies of untrained networks, to a thousand layers")
         untrained, depths = folder / "untrained", QUICK_DEPTHS if quick else DEPTHS
-        found["depth_energies"] = measure_energies(untrained, depths, seeds)
+        networks = NETWORKS[:QUICK_NETWORKS] if quick else NETWORKS
+        found["depth_energies"] = measure_energies(untrained, networks, depths, seeds)
         found["thresholds"] = measure_thresholds(untrained, (WIDTH,) if quick else WIDTHS)
-    trained = (part for part in parts if part != "figures")
-    names = dict.fromkeys("quick" if quick else RECIPES[part] for part in trained)
-    cells = [cell for name in names for cell in recipe(name, seeds)]
-    if quick:
-        cells = with_available_data(cells, notices, say)
-    if cells:
+
+    def train(cells: list[Cell], what: str) -> pd.DataFrame:
+        if quick:
+            cells = with_available_data(cells, notices, say)
         # Deep networks train longest; they come first, so that the workers finish together.
-        cells.sort(key=lambda cell: (cell.seed, -cell.depth))
+        cells.sort(key=lambda cell: (-cell.depth, cell.seed))
         number = len(cells)
         say(
-            f"Training {number} networks with {workers} workers; "
+            f"{what}: training {number} networks with {workers} workers; "
             "you may interrupt this, and the same command will continue it"
         )
         table = sweep(cells, Store(folder / "runs", "reproduction"), workers)
-        found |= {"cells": table, "layer_energies": layer_energies(table)}
         if failed := number - len(table):
             notices.append(f"{failed} of {number} networks are missing: their training failed.")
-    return Reproduction(**found, notices=notices)
+        return table
+
+    if "depth" in parts:
+        cells = recipe("depth", max(seeds, DEPTH_SEEDS))
+        order = list(dict.fromkeys(cell.name for cell in cells))
+        table = train(cells, "Accuracy against depth")
+        found["deep_cells"] = in_recipe_order(table, order)
+    trained = (part for part in parts if part in RECIPES)
+    names = dict.fromkeys("quick" if quick else RECIPES[part] for part in trained)
+    if names:
+        table = train([cell for name in names for cell in recipe(name, seeds)], "The paper's table")
+        found |= {"cells": table, "layer_energies": layer_energies(table)}
+    return Reproduction(**found, notices=list(dict.fromkeys(notices)))
+
+
+def in_recipe_order(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return the rows by name in the order of the recipe, then by depth and seed."""
+    if table.empty:
+        return table
+    place = table["name"].map(names.index)
+    return table.assign(place=place).sort_values(["place", "depth", "seed"]).drop(columns="place")
 
 
 def recipe(name: str, seeds: int) -> list[Cell]:
@@ -118,10 +138,12 @@ def with_available_data(
     return [replace(cell, data=available[cell.data]) for cell in cells]
 
 
-def measure_energies(folder: Path, depths: Sequence[int], seeds: int) -> pd.DataFrame:
-    """Return the ``depth_energies`` of all networks, with a file per network and seed."""
+def measure_energies(
+    folder: Path, networks: Sequence[Network], depths: Sequence[int], seeds: int
+) -> pd.DataFrame:
+    """Return the ``depth_energies`` of some networks, with a file per network and seed."""
     frames = []
-    for network in NETWORKS:
+    for network in networks:
         what = {"model": network.model, "options": network.options, "outputs": OUTPUTS}
         what |= {"depths": list(depths), "width": WIDTH, "grid": GRID}
         options = json.dumps(network.options, sort_keys=True)

@@ -6,19 +6,21 @@ from typing import Any
 import pandas as pd
 
 from eamp.paper.comparison import TOLERANCE, mean_text, paired, summarised
+from eamp.paper.deep_networks import deep_networks_table
 from eamp.paper.energy_statistics import deepest, u_curves
 from eamp.paper.frames import Frames
 from eamp.paper.naming import PAPER_READING, READINGS, TEST_READING, sorted_by, title
 from eamp.report.number_format import format_accuracy, format_change, format_count, format_energy
 from eamp.report.table import MARK, Table
 
-KEYS = ("table_1", "variants", "figure_3", "figure_2", "thresholds")
+KEYS = ("deep_networks", "table_1", "variants", "figure_3", "figure_2", "thresholds")
 TABLE_1_COLUMNS = ("model", "depth", "paper", f"ours: {PAPER_READING}", TEST_READING)
 
 
 def all_tables(frames: Frames) -> dict[str, Table]:
     """Return the tables that the frames have data for, by their keys."""
     made = (
+        deep_networks_table(frames.deep_cells),
         table_1(frames.cells),
         variants(frames.cells),
         figure_3(frames.layer_energies),

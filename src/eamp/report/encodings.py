@@ -11,9 +11,9 @@ from eamp.report.colours import Look
 with extra("report"):
     import altair as alt
 
-# Lines fade while the reader points at another name in the legend.
+# Lines fade while the reader has picked others in the legend.
 OPACITY = alt.condition(
-    "highlight === '' || highlight === datum.name", alt.value(1.0), alt.value(0.12)
+    "!highlight.length || indexof(highlight, datum.name) >= 0", alt.value(1.0), alt.value(0.12)
 )
 
 

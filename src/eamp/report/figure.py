@@ -51,6 +51,7 @@ class Figure:
         panels: The charts.
         legend: The look of every name.
         columns: Number of panels side by side in files.
+        picked: Names of the legend whose lines the page shows at first while the others fade.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Figure:
     panels: tuple[Panel, ...]
     legend: Mapping[str, Look] = field(default_factory=dict)
     columns: int = 2
+    picked: tuple[str, ...] = ()
 
     def _repr_png_(self) -> bytes:
         """Return the figure as a picture for notebooks, which needs no network."""

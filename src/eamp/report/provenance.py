@@ -64,11 +64,23 @@ def run_facts(run: Mapping[str, Any], cells: pd.DataFrame) -> list[tuple[str, st
         trained = f"{len(cells)}, width {width}, {epochs} epochs, protocol {protocol}"
         facts |= {
             "Networks trained": trained,
-            "Seeds": listed(cells["seed"]),
+            "Seeds": seeds_in_words(cells["seed"]),
             "Threads per network": listed(cells["threads"]),
             "Training time": f"{seconds}, summed over the networks",
         }
     return [(fact, words) for fact, words in facts.items() if words]
+
+
+def seeds_in_words(seeds: pd.Series) -> str:
+    """Return how many seeds there are, and which.
+
+    Example:
+        >>> seeds_in_words(pd.Series([0, 0])), seeds_in_words(pd.Series([0, 1, 2]))
+        ('1 seed (number 0)', '3 seeds (numbers 0 to 2)')
+    """
+    number = seeds.nunique()
+    which = "number" if number == 1 else "numbers"
+    return f"{format_count(number, 'seed')} ({which} {listed(seeds)})"
 
 
 def listed(values: pd.Series) -> str:

@@ -36,8 +36,8 @@ def config(mode: str, *, for_page: bool) -> dict[str, Any]:
 
 
 def params(mode: str) -> list[dict[str, Any]]:
-    """Return the signals of every chart: its colours, and the name that the reader points at."""
-    return [{"name": "theme", "value": INKS[mode]}, {"name": "highlight", "value": ""}]
+    """Return the signals of every chart: its colours, and the names that the reader has picked."""
+    return [{"name": "theme", "value": INKS[mode]}, {"name": "highlight", "value": []}]
 
 
 def ink(kind: str) -> dict[str, str]:

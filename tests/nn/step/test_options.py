@@ -35,6 +35,25 @@ def test_layers_wrap_models_and_mappings_share_it() -> None:
         eamp.wrap(pyg.GCN(4, 4, 2), step, weight=1.0)
 
 
+def test_the_defaults_are_one_and_the_same_everywhere() -> None:
+    step = EntropyStep(weight=Gain(6.0), temperature=1.0, detach=False)
+    assert EntropyStep() == EntropyStep.of({}) == step
+    assert eamp.EntropyAware(pyg.GCNConv(4, 4)).step == step
+    assert eamp.wrap(pyg.GCN(4, 4, 2)).convs[1].step == step
+
+
+def test_the_paper_is_a_preset_that_options_change() -> None:
+    paper = eamp.wrap(pyg.GCN(4, 4, 2), preset="paper").convs[0].step
+    assert paper == EntropyStep.paper()
+    assert (paper.weight, paper.temperature, paper.detach, paper.variant) == (1, 10, True, "paper")
+    changed = eamp.wrap(pyg.GCN(4, 4, 2), preset="paper", weight=3.0).convs[0].step
+    assert (changed.weight, changed.temperature, changed.variant) == (3.0, 10.0, "paper")
+    with pytest.raises(ValueError, match="preset must be one of paper, but is 'papre'"):
+        eamp.wrap(pyg.GCN(4, 4, 2), preset="papre")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"but not both: \['preset'\]"):
+        eamp.wrap(pyg.GCN(4, 4, 2), EntropyStep(), preset="paper")
+
+
 def test_a_model_decides_where_the_step_is_taken_unless_it_is_told() -> None:
     assert DeepGCN(4, 4, 3, 2, entropy={}).convs[0].step.placement == "input"
     told = DeepGCN(4, 4, 3, 2, entropy={"placement": "output"})
@@ -45,7 +64,7 @@ def test_a_model_decides_where_the_step_is_taken_unless_it_is_told() -> None:
 def test_it_is_frozen_and_prints_what_is_not_the_default() -> None:
     step = EntropyStep({"schedule": "gain", "of": 0.3}, scale_free=True)  # type: ignore[arg-type]
     assert step.weight == Gain(0.3)
-    assert repr(step) == "EntropyStep(weight=Gain(of=0.3), temperature=10.0, scale_free=True)"
+    assert repr(step) == "EntropyStep(weight=Gain(of=0.3), temperature=1.0, scale_free=True)"
     with pytest.raises(FrozenInstanceError):
         step.detach = False  # type: ignore[misc]
 

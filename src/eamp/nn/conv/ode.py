@@ -13,7 +13,7 @@ from eamp.graph.transforms import transformed
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.conv.vector_fields import VectorField
 from eamp.nn.entropic import Entropy
-from eamp.nn.step.options import EntropyStep
+from eamp.nn.step.options import PAPER, EntropyStep
 from eamp.ops import Variant
 from eamp.optional import extra
 
@@ -58,7 +58,8 @@ class EntropyForce:
         """Return the term for a model's ``entropy`` argument, or ``None`` if its weight is 0."""
         if entropy is None:
             return None
-        step = EntropyStep.of(entropy)
+        # A differential equation has no layers whose contraction a default could be measured by.
+        step = EntropyStep.of(entropy, **PAPER)
         known = [field.name for field in fields(cls)]
         if extra := [name for name in step.changed() if name not in known]:
             raise ValueError(

@@ -26,6 +26,7 @@ from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
 from eamp.nn.models.random_propagation import RandomPropagation
 from eamp.nn.models.residual_gcn import ResidualGCN
+from eamp.nn.step.options import PAPER
 from eamp.nn.wrapping import wrap
 
 # The step of "entropic-deep-gcn": gain 0.3 in the energy that propagation lowers, at a temperature
@@ -33,6 +34,7 @@ from eamp.nn.wrapping import wrap
 DEEP_STEP = {
     "weight": {"schedule": "gain", "of": 0.3},
     "temperature": 100.0,
+    "detach": True,
     "energy": "propagation",
     "scale_free": True,
 }
@@ -45,8 +47,8 @@ def with_entropy(
     entropy: Entropy = None,
     **options: Any,
 ) -> Module:
-    """Build ``model`` with an entropy step: the ``default`` if ``entropy`` is ``None``."""
-    return model(*sizes, entropy=(default or {}) if entropy is None else entropy, **options)
+    """Build ``model`` with an entropy step: the ``default``, or else the paper's constants."""
+    return model(*sizes, entropy=(default or PAPER) if entropy is None else entropy, **options)
 
 
 def from_pyg(

@@ -10,12 +10,22 @@ from torch import Tensor
 
 from eamp.functional import check_temperature, check_variant
 from eamp.nn.step.metric import Energy
+from eamp.nn.step.schedules import Gain
 from eamp.nn.step.weight import Weight, as_weight
 from eamp.ops import Variant
 from eamp.spelling import did_you_mean
 
 Temperature: TypeAlias = float | Literal["auto"]
 Placement: TypeAlias = Literal["output", "input"]
+Preset: TypeAlias = Literal["paper"]
+
+# The defaults: a step that wins over the contraction of a layer, on any graph and at any width, and
+# that training sees (docs/results/evidence).
+WEIGHT, TEMPERATURE, DETACH = Gain(6.0), 1.0, False
+# The constants of the paper. Recipes and the command line fill in what an `entropy` leaves out with
+# these, so that stored results keep their meaning (`eamp.experiments.cell`).
+PAPER: dict[str, Any] = {"weight": 1.0, "temperature": 10.0, "detach": True}
+PRESETS: dict[Preset, dict[str, Any]] = {"paper": {**PAPER, "variant": "paper"}}
 
 
 @dataclass(frozen=True)
@@ -27,8 +37,9 @@ class EntropyStep:
     this class.
 
     Args:
-        weight: :math:`\lambda`. Zero gives the bare layer, bit for bit. It may also be a schedule
-            of :mod:`eamp.nn.step.schedules`, as an object or as plain data,
+        weight: :math:`\lambda`. The default, ``Gain(6.0)``, is six times the threshold of the
+            graph. Zero gives the bare layer, bit for bit. It may also be another schedule of
+            :mod:`eamp.nn.step.schedules`, as an object or as plain data,
             ``{"schedule": "gain", "of": 1.3}``; or a function that is called with the energies
             ``[n]`` and the temperature in every forward pass and returns :math:`\lambda`, one
             number or one per node ``[n]``.
@@ -37,9 +48,9 @@ class EntropyStep:
             energy at every step would have no fixed point.
         learn_weight: make :math:`\lambda` a parameter that starts at ``weight``.
         learn_temperature: make :math:`\ln T` a parameter that starts at ``temperature``.
-        detach: treat the step as a constant in the backward pass, as the paper does. ``False``
-            differentiates through it exactly, at the cost of two more passes over the edges, each
-            over twice the features.
+        detach: treat the step as a constant in the backward pass, as the paper says. ``False``,
+            the default, differentiates through it exactly, at the cost of two more passes over the
+            edges, each over twice the features.
         placement: take the gradient at the layer's ``"output"``, as the authors' code does, or at
             its ``"input"``, as the paper's equation says. The latter needs as many input as output
             channels.
@@ -59,15 +70,16 @@ class EntropyStep:
             for a smooth one.
 
     Example:
-        >>> EntropyStep(weight=3.0, temperature=1.0, detach=False)
-        EntropyStep(weight=3.0, temperature=1.0, detach=False)
+        >>> EntropyStep(), EntropyStep(weight=3.0, temperature=10.0, detach=True)
+        (EntropyStep(weight=Gain(of=6.0), temperature=1.0),
+         EntropyStep(weight=3.0, temperature=10.0, detach=True))
     """
 
-    weight: Weight = 1.0
-    temperature: Temperature = 10.0
+    weight: Weight = WEIGHT
+    temperature: Temperature = TEMPERATURE
     learn_weight: bool = False
     learn_temperature: bool = False
-    detach: bool = True
+    detach: bool = DETACH
     placement: Placement = "output"
     residual: bool = False
     variant: Variant = "exact"
@@ -89,8 +101,8 @@ class EntropyStep:
                 raise ValueError(f"{field.name} must be True or False, but is {value!r}.")
         if callable(self.weight) and self.learn_weight:
             raise ValueError(
-                "learn_weight=True needs a number to start from; a schedule that learns holds its "
-                "own parameters."
+                "learn_weight=True needs a number to start from, as in weight=1.0; a schedule that "
+                "learns holds its own parameters."
             )
         if isinstance(self.temperature, Tensor):
             raise ValueError(
@@ -112,20 +124,11 @@ class EntropyStep:
     def paper(cls) -> "EntropyStep":
         """Return the step of the paper: its formula and constants, as a constant when trained.
 
-        These options stay the same if the defaults of this class change.
-
         Example:
             >>> EntropyStep.paper()
-            EntropyStep(weight=1.0, temperature=10.0, variant='paper')
+            EntropyStep(weight=1.0, temperature=10.0, detach=True, variant='paper')
         """
-        return cls(
-            weight=1.0,
-            temperature=10.0,
-            detach=True,
-            placement="output",
-            variant="paper",
-            energy="paper",
-        )
+        return cls(**PRESETS["paper"])
 
     @classmethod
     def of(cls, given: "EntropyStep | Mapping[str, Any]", **defaults: Any) -> "EntropyStep":

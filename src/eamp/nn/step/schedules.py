@@ -106,7 +106,7 @@ class Feedback(Schedule):
         >>> from torch_geometric.nn import GCNConv
         >>> eamp.EntropyAware(GCNConv(8, 8), weight=Feedback(0.0, 5.0))
         EntropyAware(
-          weight=Feedback(lowest=0.0, highest=5.0, target=1.0, ...), temperature=10.0
+          weight=Feedback(lowest=0.0, highest=5.0, target=1.0, ...), temperature=1.0
           (conv): GCNConv(8, 8)
         )
     """

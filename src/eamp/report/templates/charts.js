@@ -19,27 +19,27 @@ async function draw() {
       drawn.set(place, result);
     }),
   );
+  for (const figure of new Set(places.map((place) => place.dataset.figure))) show(figure, picked(figure));
   document.documentElement.dataset.drawn = mode();
 }
 
-// The legend: pointing at a name, or pressing it, highlights its line.
-function highlight(figure, name) {
+// The legend: pressing names picks their lines, and the others fade; pointing at a name previews it.
+function show(figure, names) {
   for (const [place, result] of drawn) {
-    if (place.dataset.figure === figure) result.view.signal("highlight", name).run();
+    if (place.dataset.figure === figure) result.view.signal("highlight", names).run();
   }
 }
-function pressed(figure) {
-  return document.querySelector(`.legend button[data-figure="${figure}"][aria-pressed="true"]`);
+function picked(figure) {
+  const pressed = document.querySelectorAll(`.legend button[data-figure="${figure}"][aria-pressed="true"]`);
+  return [...pressed].map((button) => button.dataset.name);
 }
 for (const button of document.querySelectorAll(".legend button")) {
   const { figure, name } = button.dataset;
-  button.addEventListener("pointerenter", () => highlight(figure, name));
-  button.addEventListener("pointerleave", () => highlight(figure, pressed(figure)?.dataset.name ?? ""));
+  button.addEventListener("pointerenter", () => show(figure, [...picked(figure), name]));
+  button.addEventListener("pointerleave", () => show(figure, picked(figure)));
   button.addEventListener("click", () => {
-    const before = pressed(figure);
-    before?.setAttribute("aria-pressed", "false");
-    if (before !== button) button.setAttribute("aria-pressed", "true");
-    highlight(figure, pressed(figure)?.dataset.name ?? "");
+    button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
+    show(figure, picked(figure));
   });
 }
 

@@ -1,0 +1,87 @@
+"""The opening of the report: which networks stay accurate with depth, and what to do."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from eamp.paper.naming import TEST_READING, title
+from eamp.paper.published import BASIC
+from eamp.report.depth_chart import depth_chart
+from eamp.report.figure import Figure
+from eamp.report.means import means_of, means_table
+from eamp.report.number_format import format_count, format_mean
+from eamp.report.provenance import seeds_in_words
+from eamp.report.table import Table
+
+NEAR = 0.02  # accuracies that differ by less count as equal
+KEY = "deep_networks"
+# How `depth.yaml` trains; a test compares it with the recipe.
+TRAINING = (
+    "100 epochs, width 64, public split, row-normalised features, constant learning rates. "
+    "Basic GCN, the paper's step (λ = 1, T = 10) and PairNorm: learning rate 1e-3, loss summed "
+    "over the training nodes, neither decay nor dropout. "
+    "Strong step: the same with λ of 2.4 times its threshold, T = 1, initial weights × 1.6, label "
+    "smoothing .2, and a learning rate of 3e-4 from 16 layers on. "
+    "GCNII and entropic-deep-gcn: learning rate .01, dropout .6, weight decay 5e-4, and .01 in the "
+    "layers of GCNII."
+)
+
+
+def deep_networks(cells: pd.DataFrame) -> Figure | None:
+    """Draw the test accuracy of all networks against depth."""
+    if cells.empty:
+        return None
+    seeds = seeds_in_words(cells["seed"])
+    caption = f"{TEST_READING.capitalize()}, mean over {seeds}. {TRAINING}"
+    data = cells["data"].iloc[0]
+    return depth_chart(
+        means_of(cells),
+        TEST_READING,
+        key=KEY,
+        title="Which networks stay accurate with depth?",
+        caption=caption,
+        titles={data: title(data)},
+    )
+
+
+def deep_networks_table(cells: pd.DataFrame) -> Table | None:
+    """Return the numbers of the figure, a row per network and depth."""
+    return None if cells.empty else means_table(cells, key=KEY)
+
+
+def advice(cells: pd.DataFrame) -> str:
+    """Return one sentence that says what to do, from the accuracies of this run.
+
+    Example:
+        >>> rows = {"data": "cora", "depth": [2, 64, 2, 64], "seed": 0, "best_val_accuracy": 0.5}
+        >>> rows |= {"name": ["Basic GCN", "Basic GCN", "GCNII", "GCNII"]}
+        >>> advice(pd.DataFrame({**rows, "test_accuracy": [0.81, 0.2, 0.8, 0.84]}))
+        'If you need 64 layers, take GCNII (.840 on Cora), where Basic GCN has .200; if not, Basic
+        GCN with 2 layers has .810.'
+    """
+    if cells.empty:
+        return ""
+    means = means_of(cells).dropna(subset="mean")
+    depth, data = means["depth"].max(), title(cells["data"].iloc[0])
+    deep = means[means["depth"] == depth].sort_values("mean", ascending=False, kind="stable")
+    if deep.empty:
+        return ""
+    good = deep["mean"] > deep["mean"].max() - NEAR
+    take = [f"{row['name']} ({text(row)} on {data})" for row in deep[good].to_dict("records")]
+    sentence = f"If you need {depth} layers, take {' or '.join(take)}"
+    if not good.all():
+        others = [f"{row['name']} has {text(row)}" for row in deep[~good].to_dict("records")]
+        sentence += f", where {', '.join(others)}"
+    plain = means[means["name"] == BASIC]
+    if not plain.empty:
+        best = plain.loc[plain["mean"].idxmax()].to_dict()
+        sentence += (
+            f"; if not, {BASIC} with {format_count(best['depth'], 'layer')} has {text(best)}"
+        )
+    return f"{sentence}."
+
+
+def text(row: Mapping[str, Any]) -> str:
+    """Return mean and deviation of a row of :func:`~eamp.report.means.means_of`."""
+    return format_mean(row["mean"], row["deviation"])

@@ -1,0 +1,55 @@
+import pandas as pd
+
+from eamp.paper.deep_networks import TRAINING, advice, deep_networks
+from eamp.paper.reproduce import recipe
+
+
+def cells(accuracies: dict[str, tuple[float, float]]) -> pd.DataFrame:
+    """Two seeds at depths 2 and 64, .01 above and below these accuracies."""
+    rows = [
+        {"data": "cora", "name": name, "depth": depth, "seed": seed, "test_accuracy": value + away}
+        for name, values in accuracies.items()
+        for depth, value in zip((2, 64), values, strict=True)
+        for seed, away in enumerate((0.01, -0.01))
+    ]
+    return pd.DataFrame(rows).assign(best_val_accuracy=0.5)
+
+
+def test_the_sentence_follows_the_numbers() -> None:
+    found = {"Basic GCN": (0.8, 0.2), "GCNII": (0.79, 0.84), "Mine": (0.7, 0.83)}
+    assert advice(cells(found)) == (
+        "If you need 64 layers, take GCNII (.840 ± .014 on Cora) or Mine (.830 ± .014 on Cora), "
+        "where Basic GCN has .200 ± .014; if not, Basic GCN with 2 layers has .800 ± .014."
+    )
+    turned = advice(cells({"Basic GCN": (0.7, 0.9), "GCNII": (0.79, 0.2)}))
+    assert turned.startswith("If you need 64 layers, take Basic GCN (.900")
+    assert turned.endswith("if not, Basic GCN with 64 layers has .900 ± .014.")
+    assert advice(pd.DataFrame()) == ""
+
+
+def test_the_chart_names_seeds_and_training() -> None:
+    figure = deep_networks(cells({"Basic GCN": (0.8, 0.2)}))
+    assert figure is not None
+    assert "mean over 2 seeds (numbers 0, 1). 100 epochs, width 64" in figure.caption
+    assert deep_networks(pd.DataFrame()) is None
+
+
+def test_the_caption_says_how_the_recipe_trains() -> None:
+    trained = recipe("depth", seeds=3)
+    assert len(trained) == 6 * 6 * 3
+    assert {(cell.data, cell.width, cell.normalize_features) for cell in trained} == {
+        ("cora", 64, True)
+    }
+    rates = {(cell.name, cell.depth, cell.rules.learning_rate) for cell in trained}
+    strong = {(depth, rate) for name, depth, rate in rates if name.endswith("strong step")}
+    assert strong == {(d, 1e-3 if d < 16 else 3e-4) for d in (2, 4, 8, 16, 32, 64)}
+    assert {rate for name, _, rate in rates if "strong" not in name} == {1e-3, 0.01}
+    for cell in trained:
+        rules, deep = cell.rules, cell.model in ("gcnii", "entropic-deep-gcn")
+        assert (rules.epochs, rules.patience, rules.schedule) == (100, None, "none")
+        assert (rules.reduction, cell.dropout) == (("mean", 0.6) if deep else ("sum", 0.0))
+        assert rules.weight_decay == (5e-4 if deep else 0.0)
+        assert rules.label_smoothing == (0.2 if cell.name.endswith("strong step") else 0.0)
+        assert rules.conv_decay == (0.01 if cell.model == "gcnii" else None)
+    assert "100 epochs, width 64" in TRAINING
+    assert "dropout .6" in TRAINING
