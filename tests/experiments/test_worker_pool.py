@@ -261,8 +261,10 @@ def test_workers_keep_the_threads_that_a_user_asks_for(
     asked: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(WorkerProcess, "start", lambda self: None)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
     if asked is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", asked)
     worker = WorkerProcess(Store(tmp_path, "study"), number=0, threads=2)
     assert worker.environment["OMP_NUM_THREADS"] == expected
+    assert worker.environment.get("MKL_NUM_THREADS", expected) == expected

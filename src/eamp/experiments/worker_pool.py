@@ -109,6 +109,9 @@ class WorkerProcess:
         # The address may hold a password, and every user of a machine can read command lines.
         limits = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         # A user who limits the threads shares the machine with other work: more would spin in vain.
+        # MKL follows OMP_NUM_THREADS only if it has no limit of its own.
+        if "OMP_NUM_THREADS" in os.environ:
+            limits = {}
         self.environment = {**limits, **os.environ, "EAMP_STORAGE": store.url}
         self.start()
 
