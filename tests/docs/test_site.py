@@ -52,7 +52,7 @@ def test_no_page_or_style_loads_anything_from_elsewhere(site: Path) -> None:
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
-    reference = "".join((site / "api" / path.name).read_text() for path in (site / "api").glob("*"))
+    reference = "".join(path.read_text("utf-8") for path in (site / "api").glob("*.html"))
     anchors = set(re.findall(r'id="(eamp[\w.]*)"', reference))
     names = [f"eamp.{name}" for name in eamp.__all__]
     for module in MODULES:
