@@ -8,7 +8,7 @@ import griffe
 
 ROLE = re.compile(r":(?:class|func|meth|attr|data|mod|exc):`([^`]+)`")
 INLINE_MATH = re.compile(r":math:`([^`]+)`")
-BLOCK_MATH = re.compile(r"^( *)\.\. math::\n((?:\1 +[^\n]*\n|\n)+)", re.MULTILINE)
+BLOCK_MATH = re.compile(r"^( *)\.\. math::([^\n]*\n(?:\1 +[^\n]*\n|\n)*)", re.MULTILINE)
 LINK = re.compile(r"`([^`<]+?)\s*<(https?://[^>]+)>`_+")
 
 

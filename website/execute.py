@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -19,9 +20,25 @@ def executed(path: Path) -> nbformat.NotebookNode:
         NotebookClient(notebook, timeout=SECONDS, resources=place).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # times of the run
-        if cell.cell_type == "code":  # progress and warnings are of one machine
-            cell.outputs = [each for each in cell.outputs if each.get("name") != "stderr"]
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
     return notebook
+
+
+def joined(outputs: list[Any]) -> list[Any]:
+    """Return outputs without stderr, which is of one machine, and with printed text in one piece.
+
+    A kernel sends printed text in pieces that depend on time.
+    """
+    found: list[Any] = []
+    for output in outputs:
+        if output.get("name") == "stderr":
+            continue
+        if found and output.output_type == found[-1].output_type == "stream":
+            found[-1].text += output.text
+        else:
+            found.append(output)
+    return found
 
 
 if __name__ == "__main__":

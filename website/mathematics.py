@@ -20,4 +20,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 def mathml(formula: str, display: str) -> str:
     """Return the MathML of a formula in TeX."""
-    return str(convert(unescape(formula).strip(), display=display))
+    formula = unescape(formula).strip()
+    if ("&" in formula or r"\\" in formula) and r"\begin" not in formula:
+        formula = rf"\begin{{split}}{formula}\end{{split}}"  # as Sphinx does
+    return str(convert(formula, display=display))

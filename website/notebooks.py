@@ -1,6 +1,7 @@
 """Notebooks as pages: cells in Markdown, with the outputs that are stored in them."""
 
 import base64
+import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import PurePosixPath
@@ -9,6 +10,11 @@ from typing import Any
 import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
+# The site has a style of its own for tables without a class.
+STYLE_OF_PANDAS = re.compile(
+    r'<style scoped>.*?</style>|(?<=<table) border="1" class="dataframe"', re.S
+)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -50,7 +56,8 @@ def shown(output: Any, stem: str, pictures: dict[str, bytes]) -> str:
         pictures[name] = base64.b64decode(output.data["image/png"])
         return f'<img class="output" src="{name}" alt="Chart">'
     if "text/html" in output.data:
-        return f'<div class="output">\n{output.data["text/html"].strip()}\n</div>'
+        table = STYLE_OF_PANDAS.sub("", output.data["text/html"]).strip()
+        return f'<div class="output">\n{table}\n</div>'
     return text_block(output.data["text/plain"])
 
 
