@@ -234,7 +234,7 @@ def test_auto_measures_the_first_training_batch_and_keeps_it() -> None:
     expected = conv(3 * x, EDGES) + first * eamp.entropy_gradient(conv(3 * x, EDGES), EDGES, first)
     torch.testing.assert_close(layer(3 * x, EDGES), expected)
     assert float(layer.calibrated) == pytest.approx(first, rel=1e-5)
-    other = eamp.EntropyAware(GCNConv(4, 4), temperature="auto")
+    other = eamp.EntropyAware(GCNConv(4, 4), 1.0, "auto")
     other.load_state_dict(layer.state_dict())
     assert torch.equal(other.eval()(x, EDGES), layer.eval()(x, EDGES))
     layer.reset_parameters()
