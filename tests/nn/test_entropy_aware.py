@@ -345,6 +345,7 @@ def test_two_copies_in_a_batch_are_one_copy_alone(normalize: bool) -> None:
 @pytest.mark.parametrize("temperature", [1.0, "auto"])
 @pytest.mark.parametrize("detach", [True, False])
 @pytest.mark.parametrize("adjacency", ["edge_index", "graph"])
+@pytest.mark.usefixtures("_pyg_compiles")
 def test_torch_compile_in_one_graph(temperature: Any, detach: bool, adjacency: str) -> None:
     torch._dynamo.reset()
     layer = eamp.EntropyAware(GCNConv(4, 4), 1.0, temperature, detach=detach, symmetrize=True)
