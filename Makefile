@@ -9,7 +9,7 @@ TESTS  ?=
 
 .PHONY: run test test-lowest test-newest docs campaign lint bench clean
 
-run: $(READY)  ## the main job: a first look at the paper's results, which ends with a page, out/report.html
+run: $(READY)  ## the main job: accuracy against depth and a first look at the paper's results, on the page out/report.html
 	$(BIN)/eamp reproduce --quick --output out
 
 test: $(READY)  ## lint, types, doctests and tests

@@ -181,7 +181,7 @@ def test_a_file_with_the_name_of_a_dataset_is_not_taken_for_it(
         ("gcn", {}, (1.0, 10.0, True, "output")),
         ("gcn", {"weight": 3.0}, (3.0, 10.0, True, "output")),
         ("entropic-gcn", None, (1.0, 10.0, True, "output")),
-        ("entropic-gcnii", None, (1.0, 10.0, True, "input")),
+        ("entropic-gcnii", None, (1.0, 10.0, True, "output")),
         ("entropic-deep-gcn", None, (Gain(0.3), 100.0, True, "input")),
         ("entropic-deep-gcn", {"detach": False}, (1.0, 10.0, False, "input")),
     ],

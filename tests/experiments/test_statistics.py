@@ -169,7 +169,9 @@ def test_a_sweep_against_one_of_its_runs(
     assert "no run is named 'plane'; there are plain, gcnii." in capsys.readouterr().err
     assert in_this_process == []
     assert cli.main([*command, "plain"]) == 0
-    assert "“plain”" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "“plain”" in said
+    assert f"The page: {tmp_path / 'runs' / 'report.html'}" in said.replace("\n", "")
     cells = pd.read_csv(tmp_path / "runs" / "cells.csv")
     readings = cells.pivot_table(index="seed", columns="name", values="test_accuracy")
     compared = pd.read_csv(tmp_path / "runs" / "comparison.csv").set_index("name")

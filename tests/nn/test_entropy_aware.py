@@ -234,7 +234,7 @@ def test_auto_measures_the_first_training_batch_and_keeps_it() -> None:
     expected = conv(3 * x, EDGES) + first * eamp.entropy_gradient(conv(3 * x, EDGES), EDGES, first)
     torch.testing.assert_close(layer(3 * x, EDGES), expected)
     assert float(layer.calibrated) == pytest.approx(first, rel=1e-5)
-    other = eamp.EntropyAware(GCNConv(4, 4), temperature="auto")
+    other = eamp.EntropyAware(GCNConv(4, 4), 1.0, "auto")
     other.load_state_dict(layer.state_dict())
     assert torch.equal(other.eval()(x, EDGES), layer.eval()(x, EDGES))
     layer.reset_parameters()
@@ -345,6 +345,7 @@ def test_two_copies_in_a_batch_are_one_copy_alone(normalize: bool) -> None:
 @pytest.mark.parametrize("temperature", [1.0, "auto"])
 @pytest.mark.parametrize("detach", [True, False])
 @pytest.mark.parametrize("adjacency", ["edge_index", "graph"])
+@pytest.mark.usefixtures("_pyg_compiles")
 def test_torch_compile_in_one_graph(temperature: Any, detach: bool, adjacency: str) -> None:
     torch._dynamo.reset()
     layer = eamp.EntropyAware(GCNConv(4, 4), 1.0, temperature, detach=detach, symmetrize=True)

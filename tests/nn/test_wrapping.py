@@ -302,6 +302,7 @@ def test_a_wrapped_model_trains_copies_and_saves() -> None:
     assert not torch.equal(fresh(x, EDGES), model(x, EDGES))
 
 
+@pytest.mark.usefixtures("_pyg_compiles")
 def test_wrapped_models_compile_in_one_graph() -> None:
     torch._dynamo.reset()
     for name in ("GCN", "GraphSAGE"):

@@ -71,8 +71,15 @@ def frames() -> dict[str, pd.DataFrame]:
         {**grid, "width": w, "predicted": 0.31 * w**0.5, "measured": 0.3 * w**0.5}
         for w in (64, 256)
     ]
+    deep = [
+        cell(name, "cora", depth, seed, accuracy, accuracy + 0.01 * seed)
+        for name, accuracies in {"Basic GCN": (0.8, 0.2), "GCNII": (0.81, 0.84)}.items()
+        for depth, accuracy in zip((2, 64), accuracies, strict=True)
+        for seed in range(2)
+    ]
     return {
         "cells": pd.DataFrame(cells),
+        "deep_cells": pd.DataFrame(deep),
         "layer_energies": pd.DataFrame(layers),
         "depth_energies": pd.DataFrame(by_depth),
         "thresholds": pd.DataFrame(limits),

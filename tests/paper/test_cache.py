@@ -60,14 +60,13 @@ def measure(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         return pd.DataFrame(rows, columns=["network", "depth", "seed", "energy"])
 
     monkeypatch.setattr(room, "energy_by_depth", energy_by_depth)
-    monkeypatch.setattr(room, "NETWORKS", NETWORKS)
     return calls
 
 
 def test_more_seeds_cost_only_the_new_ones(measure: list[tuple[str, int]], tmp_path: Path) -> None:
-    first = measure_energies(tmp_path, (1, 10), seeds=1)
+    first = measure_energies(tmp_path, NETWORKS, (1, 10), seeds=1)
     measure.clear()
-    second = measure_energies(tmp_path, (1, 10), seeds=2)
+    second = measure_energies(tmp_path, NETWORKS, (1, 10), seeds=2)
     assert measure == [("λ = 1.0", 1), ("λ = 2.0", 1)]
     assert second.query("seed == 0").reset_index(drop=True).equals(first)
     assert second[["depth", "seed"]].head(4).to_numpy().tolist() == [
@@ -79,13 +78,12 @@ def test_more_seeds_cost_only_the_new_ones(measure: list[tuple[str, int]], tmp_p
 
 
 def test_the_order_and_the_labels_of_the_networks_do_not_matter(
-    measure: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measure: list[tuple[str, int]], tmp_path: Path
 ) -> None:
-    first = measure_energies(tmp_path, (1, 10), seeds=1)
+    first = measure_energies(tmp_path, NETWORKS, (1, 10), seeds=1)
     measure.clear()
     renamed = tuple(Network(n.label + "!", n.model, n.options) for n in reversed(NETWORKS))
-    monkeypatch.setattr(room, "NETWORKS", renamed)
-    second = measure_energies(tmp_path, (1, 10), seeds=1)
+    second = measure_energies(tmp_path, renamed, (1, 10), seeds=1)
     assert measure == []
     for network in NETWORKS:
         before = first[first["network"] == network.label]["energy"]
@@ -94,16 +92,15 @@ def test_the_order_and_the_labels_of_the_networks_do_not_matter(
 
 
 def test_other_depths_and_options_are_measured_anew(
-    measure: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measure: list[tuple[str, int]], tmp_path: Path
 ) -> None:
-    measure_energies(tmp_path, (1, 10), seeds=1)
+    measure_energies(tmp_path, NETWORKS, (1, 10), seeds=1)
     measure.clear()
-    measure_energies(tmp_path, (1, 10, 100), seeds=1)
+    measure_energies(tmp_path, NETWORKS, (1, 10, 100), seeds=1)
     assert len(measure) == 2
     measure.clear()
     changed = Network("λ = 1.0", "gcn", {"entropy": {"weight": 3.0}})
-    monkeypatch.setattr(room, "NETWORKS", (changed, NETWORKS[1]))
-    found = measure_energies(tmp_path, (1, 10), seeds=1)
+    found = measure_energies(tmp_path, (changed, NETWORKS[1]), (1, 10), seeds=1)
     assert measure == [("λ = 1.0", 0)]
     assert found["energy"].iloc[0] == 300.001
 

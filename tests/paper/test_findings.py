@@ -1,6 +1,6 @@
 import pandas as pd
 
-from eamp.paper.differences_from_paper import differences
+from eamp.paper.differences_from_paper import differences, not_measured
 from eamp.paper.findings import findings
 from eamp.paper.frames import Frames
 
@@ -60,12 +60,15 @@ def test_the_gap_between_the_two_readings(frames: dict[str, pd.DataFrame]) -> No
 
 
 def test_differences_state_their_measured_effect(frames: dict[str, pd.DataFrame]) -> None:
-    points = {point.subject: point.measured for point in differences(Frames(**frames))}
+    found = differences(Frames(**frames))
+    points = {point.subject: point.measured for point in found}
     assert (
         "Cora, 64 layers: +.200 ± .000 highest validation accuracy, +.120 ± .000 test accuracy"
         in points["G2's logits"]
     )
     assert "−.050 ± .000" in points["Detached or not"]
-    assert points["The gradient's formula"] == "Not measured in this run."
+    assert points["The gradient's formula"] == ""
+    assert "not measured in this run" in not_measured(found)  # once, and not beside every point
+    assert not_measured([point for point in found if point.measured]) == ""
     assert "λ = 10, T = 1: 0.98 at 1000 layers, held" in points["Figure 2's constant energy"]
     assert "λ = 4.8" in points["Figure 2's constant energy"]

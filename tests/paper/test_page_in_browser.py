@@ -43,7 +43,7 @@ FLAGS = (
 )
 # Of the full report: two of Table 1, the variants, Figure 2 and Figure 1 each, and one of Figure 3
 # and the thresholds each.
-CHARTS = 10
+CHARTS = 11
 PATIENCE = 60  # seconds, on a busy machine
 
 
@@ -127,6 +127,7 @@ def test_no_request_leaves_the_page(browser: Any, report: Path) -> None:
 def test_pointing_at_a_mark_shows_its_values(browser: Any, report: Path) -> None:
     opened(browser, report)
     shown = {
+        "#chart-deep_networks-0": ("network", "test accuracy at lowest validation loss"),
         "#chart-table_1-0": ("model", "highest validation accuracy"),
         "#chart-figure_2-0": ("network", "mean Dirichlet energy"),
         "#chart-figure_3-0": ("layer", "mean Dirichlet energy"),
@@ -163,6 +164,13 @@ def test_the_key_brings_a_line_forward(browser: Any, report: Path) -> None:
     )
     WebDriverWait(browser, PATIENCE).until(lambda b: "0.12" in b.execute_script(opacities))
     assert button.get_attribute("aria-pressed") == "true"
+    faded = browser.execute_script(opacities).count("0.12")
+    other = browser.find_element(By.CSS_SELECTOR, '#table_1 .legend button[data-name="G2"]')
+    other.click()
+    WebDriverWait(browser, PATIENCE).until(
+        lambda b: b.execute_script(opacities).count("0.12") < faded
+    )
+    assert button.get_attribute("aria-pressed") == "true"  # several lines can be picked
 
 
 @pytest.mark.parametrize("width", [390, 320])

@@ -10,7 +10,16 @@ from eamp.paper import from_folder, write_report
 
 pytestmark = pytest.mark.slow
 
-KEYS = ("figure_1a", "figure_1b", "figure_2", "figure_3", "table_1", "thresholds", "variants")
+KEYS = (
+    "deep_networks",
+    "figure_1a",
+    "figure_1b",
+    "figure_2",
+    "figure_3",
+    "table_1",
+    "thresholds",
+    "variants",
+)
 LOADING = dict.fromkeys(("script", "img", "iframe", "source", "embed"), "src")
 LOADING |= {"link": "href", "object": "data"}
 
@@ -40,7 +49,7 @@ def test_figures_and_tables_lie_beside_the_page(report: Path) -> None:
     for key in KEYS:
         for kind, start in starts.items():
             assert (report.parent / "figures" / f"{key}.{kind}").read_bytes().startswith(start)
-    for key in ("table_1", "variants", "figure_2", "figure_3", "thresholds"):
+    for key in ("deep_networks", "table_1", "variants", "figure_2", "figure_3", "thresholds"):
         for kind in ("md", "tex", "csv"):
             assert (report.parent / "tables" / f"{key}.{kind}").stat().st_size > 50
 
@@ -54,7 +63,9 @@ def test_nothing_is_loaded_from_anywhere(report: Path) -> None:
 
 def test_page_says_what_was_found_and_how_it_was_run(report: Path) -> None:
     words = "".join(Reader(report.read_text(encoding="utf-8")).words)
-    places = map(words.index, ("Read this first.", "In brief", "15 of the 16 cells"))
+    places = map(
+        words.index, ("Read this first.", "If you need 64 layers", "In brief", "15 of the 16")
+    )
     assert sorted(ordered := list(places)) == ordered
     for part in ("eamp reproduce", "torch-geometric", "Threads per network"):
         assert part in words

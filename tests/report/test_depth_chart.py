@@ -47,7 +47,7 @@ def test_files_can_be_made_for_any_depths(depths: list[int]) -> None:
 
 
 def test_the_axis_has_whole_tenths_and_ends_at_1() -> None:
-    shown = pd.DataFrame({"mean": [0.35, 0.99], "low": [0.31, 0.9], "high": [0.4, 1.04]})
+    shown = pd.DataFrame({"mean": [0.35, 0.99], "low": [0.31, 0.9], "high": [0.4, 1.0]})
     assert axis_ends(shown) == (0.3, 1.0)
     equal = pd.DataFrame({"mean": [0.5], "low": [float("nan")], "high": [float("nan")]})
     assert axis_ends(equal) == (0.5, 0.6)

@@ -132,7 +132,7 @@ def test_derivatives_are_those_of_the_estimate() -> None:
         graph, torch.randn(10, 2, dtype=torch.float64), fanout=2, hops=2, seeds=torch.tensor([0, 6])
     )
     sampled = sampled_graph(batch, graph)
-    layer = eamp.EntropyAware(eamp.nn.GCNConv(2, 2), detach=False, temperature=1.0).double()
+    layer = eamp.EntropyAware(eamp.nn.GCNConv(2, 2), 1.0, 1.0, detach=False).double()
     x = batch.x.requires_grad_()
     for function in (
         eamp.dirichlet_energy,
@@ -148,7 +148,7 @@ def test_models_train_on_samples() -> None:
     batch = sample(graph, x, fanout=3, hops=3, seeds=torch.arange(5))
     sampled = sampled_graph(batch, graph)
     for model in (
-        eamp.nn.GCN(8, 8, 3, num_layers=2, entropy={"temperature": 1.0}),
+        eamp.nn.GCN(8, 8, 3, num_layers=2, entropy={"weight": 1.0, "temperature": 1.0}),
         eamp.nn.DeepGCN(
             8,
             8,
@@ -163,7 +163,7 @@ def test_models_train_on_samples() -> None:
             num_layers=2,
             entropy={"weight": {"schedule": "feedback", "lowest": 0.0, "highest": 2.0}},
         ),
-        eamp.nn.MODELS["graphsage"](8, 8, 3, 1, entropy={}),
+        eamp.nn.MODELS["graphsage"](8, 8, 3, 1, entropy={"weight": 1.0}),
     ):
         out = model(batch.x, sampled)[: batch.batch_size]
         assert out.shape == (5, 3)

@@ -29,7 +29,7 @@ class Settings:
         name: name in tables and figures; that of the model if left out
         width: number of hidden channels
         dropout: probability of dropout
-        entropy: options of the step; left out, {"weight": 1, "temperature": 10, "detach": true}
+        entropy: options of the entropy step; others are weight 1, temperature 10, detach true
         options: further options of the model, as in {"theta": 0.5}
         protocol: paper or standard: how to train, and which epoch counts
         changes: changes to the protocol, as in {"conv_decay": 0.01}

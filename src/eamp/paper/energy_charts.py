@@ -19,6 +19,7 @@ with extra("report"):
 ENERGY = "mean Dirichlet energy"
 # If energies reach below 10⁻⁶, a second panel of Figure 2 shows those of 10⁻⁴ and more.
 CLOSE_UP, CLOSE_UP_BELOW = 1e-4, -6
+MOST_LINES = 8  # that a reader can tell apart at once
 # Width of the line and size of the markers. Basic GCN is drawn widest and below the paper's other
 # models, so that they do not hide it.
 STROKES = {"thin": (1.2, 22), "wide": (4.4, 105), "strong": (2.4, 46)}
@@ -67,7 +68,11 @@ def figure_2(depth_energies: pd.DataFrame) -> Figure | None:
             " A logarithmic axis has no place for 0: "
             "energies that are exactly 0 stand in the lane below it."
         )
-    return Figure("figure_2", "Energy against depth, untrained", caption, panels, legend)
+    # Of many lines, the page shows the paper's first; the reader picks others in the legend.
+    papers = tuple(name for name in legend if family(name) in MODELS)
+    picked = papers if len(legend) > MOST_LINES else ()
+    heading = "Energy against depth, untrained"
+    return Figure("figure_2", heading, caption, panels, legend, picked=picked)
 
 
 def depth_chart(means: pd.DataFrame, axis: LogAxis, legend: dict[str, Look]) -> Chart:

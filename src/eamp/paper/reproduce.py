@@ -25,7 +25,8 @@ from eamp.paper.threshold import SETTING, WIDTHS, threshold, threshold_graphs
 Part = Literal["depth", "figures", "table", "variants"]
 PARTS: tuple[Part, ...] = ("depth", "figures", "table", "variants")
 RECIPES = {"table": "table_1", "variants": "variants"}
-DEPTH_SEEDS = 3  # of the chart of accuracy against depth, at least: its bands need several
+# Seeds of the chart of accuracy against depth, at least: its bands need several.
+DEPTH_SEEDS, QUICK_DEPTH_SEEDS = 3, 2
 QUICK_DEPTHS = (1, 10, 100, 1000)
 QUICK_NETWORKS = 6  # the paper's models and GCNII
 STAND_IN = "csbm"  # generated data for a quick run without a dataset
@@ -52,7 +53,8 @@ def reproduce(
     Args:
         folder: Folder of runs and measurements.
         quick: Take one dataset and a few cells of the table, which takes minutes instead of hours.
-        seeds: Number of seeds; the chart of accuracy against depth has three at least.
+        seeds: Number of seeds; the chart of accuracy against depth has three at least, and two
+            in a quick run.
         workers: Number of processes that train.
         only: Some of ``"depth"`` (accuracy against depth), ``"figures"`` (untrained networks),
             ``"table"`` and ``"variants"``; default all of them, or the first three of a quick run.
@@ -91,7 +93,7 @@ def reproduce(
         return table
 
     if "depth" in parts:
-        cells = recipe("depth", max(seeds, DEPTH_SEEDS))
+        cells = recipe("depth", max(seeds, QUICK_DEPTH_SEEDS if quick else DEPTH_SEEDS))
         order = list(dict.fromkeys(cell.name for cell in cells))
         table = train(cells, "Accuracy against depth")
         found["deep_cells"] = in_recipe_order(table, order)

@@ -48,8 +48,8 @@ def depth_chart(
         'cora'
     """
     shown = means[means["mean"].notna()].assign(
-        low=means["mean"] - means["deviation"],
-        high=means["mean"] + means["deviation"],
+        low=(means["mean"] - means["deviation"]).clip(lower=0),
+        high=(means["mean"] + means["deviation"]).clip(upper=1),
         value=[format_mean(*pair) for pair in zip(means["mean"], means["deviation"], strict=True)],
     )
     legend = looks(shown["name"])
@@ -100,7 +100,7 @@ def line_chart(
     if part["deviation"].notna().any():
         low = value_axis(alt.Y, "low", reading, ends)
         band = model_chart(part, legend, dashes=False, x=x, y=low, y2="high:Q")
-        layers.insert(0, band.mark_area(fillOpacity=0.14, strokeOpacity=0, clip=True))
+        layers.insert(0, band.mark_area(fillOpacity=0.14, strokeOpacity=0))
     return alt.layer(*layers)
 
 

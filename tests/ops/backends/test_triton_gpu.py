@@ -82,7 +82,12 @@ class Compiler:
         source = ASTSource(
             self.kernel, {name: signature[name] for name in self.kernel.arg_names}, constants
         )
-        asm = triton.compile(source, target=self.target, options={"num_warps": num_warps}).asm
+        try:
+            asm = triton.compile(source, target=self.target, options={"num_warps": num_warps}).asm
+        except Exception as error:
+            if "ROCm linker" in str(error):  # Triton 3.4 comes without one
+                pytest.skip(str(error))
+            raise
         assert asm.get("cubin") or asm.get("hsaco")
         self.assembly.append(asm["ptx"] if "ptx" in asm else asm["amdgcn"])
 
