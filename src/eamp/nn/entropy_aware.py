@@ -45,7 +45,7 @@ class EntropyAware(Module):
 
     Args:
         conv: the layer :math:`\phi`, called with the arguments that this layer is called with.
-        weight: :math:`\lambda`, a number, a schedule or a function; by default six times the
+        weight: :math:`\lambda`, a number, a schedule or a function; by default twice the
             threshold above which the step wins over the contraction of a layer.
         temperature: :math:`T`, a number, or ``"auto"`` to measure it on the first training batch.
         **options: the other options of :class:`eamp.nn.EntropyStep`, which documents all of them.

@@ -78,7 +78,7 @@ def wrap(
         >>> eamp.wrap(model, skip="last").convs
         ModuleList(
           (0): EntropyAware(
-            weight=Gain(of=6.0), temperature=1.0
+            weight=Gain(of=2.0), temperature=1.0
             (conv): GCNConv(16, 64)
           )
           (1): GCNConv(64, 7)

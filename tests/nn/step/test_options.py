@@ -36,7 +36,7 @@ def test_layers_wrap_models_and_mappings_share_it() -> None:
 
 
 def test_the_defaults_are_one_and_the_same_everywhere() -> None:
-    step = EntropyStep(weight=Gain(6.0), temperature=1.0, detach=False)
+    step = EntropyStep(weight=Gain(2.0), temperature=1.0, detach=False)
     assert EntropyStep() == EntropyStep.of({}) == step
     assert eamp.EntropyAware(pyg.GCNConv(4, 4)).step == step
     assert eamp.wrap(pyg.GCN(4, 4, 2)).convs[1].step == step

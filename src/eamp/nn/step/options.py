@@ -21,7 +21,7 @@ Preset: TypeAlias = Literal["paper"]
 
 # The defaults: a step that wins over the contraction of a layer, on any graph and at any width, and
 # that training sees (docs/results/evidence).
-WEIGHT, TEMPERATURE, DETACH = Gain(6.0), 1.0, False
+WEIGHT, TEMPERATURE, DETACH = Gain(2.0), 1.0, False
 # The constants of the paper. Recipes and the command line fill in what an `entropy` leaves out with
 # these, so that stored results keep their meaning (`eamp.experiments.cell`).
 PAPER: dict[str, Any] = {"weight": 1.0, "temperature": 10.0, "detach": True}
@@ -37,7 +37,7 @@ class EntropyStep:
     this class.
 
     Args:
-        weight: :math:`\lambda`. The default, ``Gain(6.0)``, is six times the threshold of the
+        weight: :math:`\lambda`. The default, ``Gain(2.0)``, is twice the threshold of the
             graph. Zero gives the bare layer, bit for bit. It may also be another schedule of
             :mod:`eamp.nn.step.schedules`, as an object or as plain data,
             ``{"schedule": "gain", "of": 1.3}``; or a function that is called with the energies
@@ -71,7 +71,7 @@ class EntropyStep:
 
     Example:
         >>> EntropyStep(), EntropyStep(weight=3.0, temperature=10.0, detach=True)
-        (EntropyStep(weight=Gain(of=6.0), temperature=1.0),
+        (EntropyStep(weight=Gain(of=2.0), temperature=1.0),
          EntropyStep(weight=3.0, temperature=10.0, detach=True))
     """
 
