@@ -87,7 +87,7 @@ def advise(
                 f"The entropy step has a gain 2λ·sqrt(k/F) of {format_number(gain)} and can "
                 "explode, because the gain is above 1: lower λ, or keep T fixed."
             )
-        advice += REMEDIES[finding.kind]
+        advice += REMEDIES.get(finding.kind, ())
         if not faulty:
             advice += step
     return tuple(advice)
