@@ -9,6 +9,8 @@ from eamp.diagnostics.energies import (
     relative_energy,
     rusch_energy,
 )
+from eamp.diagnostics.jacobian import largest_singular_value
+from eamp.diagnostics.linear_probe import probe_accuracy
 from eamp.diagnostics.matrix_measures import (
     column_correlation,
     dead_units,
@@ -31,6 +33,7 @@ __all__ = [
     "eigenspace_share",
     "group_distance_ratio",
     "laplacian_energy",
+    "largest_singular_value",
     "mad",
     "mad_gap",
     "matrix_rank",
@@ -38,6 +41,7 @@ __all__ = [
     "norm",
     "numerical_rank",
     "probe",
+    "probe_accuracy",
     "rank_one_distance",
     "rayleigh_quotient",
     "relative_energy",

@@ -25,7 +25,7 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 Part: TypeAlias = Literal["weights", "aggregation", "between"]
 PARTS: tuple[Part, ...] = ("weights", "aggregation", "between")
 QUANTITIES = ("norm", "energy", "rank", "gradient")
-NAMES = {"weights": "the weights", "aggregation": "aggregation", "between": "what follows the layer"}
+NAMES = {"weights": "the weights", "aggregation": "aggregation", "between": "what follows"}
 # Factors nearer to 1 than this are not worth naming a culprit.
 CLEAR = 1.1
 
@@ -99,11 +99,12 @@ def culprit_words(
     worst = int(np.nanargmin(values) if falls else np.nanargmax(values))
     row = rows.iloc[worst]
     others = [part for part in PARTS if part != culprit and np.isfinite(row[f"{part}_{quantity}"])]
-    words = [f"{NAMES[part]} by {format_number(row[f'{part}_{quantity}'])}" for part in others]
-    beside = f" ({', '.join(words)})" if words else ""
+    words = [
+        f"{format_number(row[f'{part}_{quantity}'])} for {NAMES[part]}"
+        for part in (culprit, *others)
+    ]
     return (
-        f"{NAMES[culprit]} most of all: at layer {first + worst} it is multiplied by "
-        f"{format_number(row[f'{culprit}_{quantity}'])}{beside}"
+        f"{NAMES[culprit]} most of all: at layer {first + worst} the factor is {', '.join(words)}"
     )
 
 

@@ -151,8 +151,8 @@ def diagnose(
         labels=labelled.labels,
         temperature=temperature,
     )
-    with probe, evaluation_mode(model), torch.set_grad_enabled(gradients or jacobians):
-        out = (run or run_model)(model, data)
+    with probe, evaluation_mode(model), torch.set_grad_enabled(probe.recording):
+        out = run(model, data) if run else run_model(model, data, record=probe.recording)
         failed = probe.send_back(out)
     table = probe.table()
     norm = table["norm"]
@@ -179,8 +179,15 @@ def diagnose(
         kind=found[0].kind if found else "untrained" if untrained else "healthy",
         layer=found[0].layer if found else None,
         findings=found,
-        notes=(*failed, *offset_note(table, found), *sharpening_note(table), *training_note(useful)),
-        advice=advise(found, table, model, degree),
+        notes=(
+            *failed,
+            *offset_note(table, found),
+            *sharpening_note(table),
+            *training_note(useful),
+        ),
+        advice=advise(
+            found, table, model, degree, trained=useful is not None and useful.learned is True
+        ),
         table=table.drop(columns=[name for name in RAW if name in table]),
         usefulness=useful,
     )
@@ -272,13 +279,14 @@ def offset_note(table: pd.DataFrame, found: tuple[Finding, ...]) -> tuple[str, .
 
 
 def training_note(useful: Usefulness | None) -> tuple[str, ...]:
-    """Return a note that an untrained model, or one that may be, is judged as it was made."""
-    if useful is None:
-        return ("Note: this describes the weights as they are, on an untrained model its "
-            "initialisation. Labels (labels=, data.y) would tell whether it hurts.",)
-    if useful.learned is False:
+    """Return a note if the model may be untrained, and is judged as it was made."""
+    if useful is not None and useful.learned:
+        return ()
+    if useful is not None and useful.learned is False:
         return (
             "Note: the model answers no better than chance on the nodes it is trained on. Either "
             "it is untrained, and this describes its initialisation, or training has failed.",
         )
-    return ()
+    hint = "" if useful else " Labels (data.y, or labels=) would tell whether it hurts."
+    words = "Note: this describes the weights as they are; in an untrained model, how they start."
+    return (words + hint,)

@@ -197,9 +197,9 @@ def watch_input(layer: Module) -> RemovableHandle:
             return None
         if not torch.is_grad_enabled() or x.is_inference():
             return None
-        original = x if x.requires_grad else x.detach().requires_grad_()
-        inside = original.view_as(original)
-        inside._eamp_original = original  # type: ignore[attr-defined]  # read by Call
+        inside = x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
+        # Through data that does not require gradients, other paths stay unknown.
+        inside._eamp_original = x if x.requires_grad else None  # type: ignore[attr-defined]
         return ((inside, *args[1:]), kwargs) if args else (args, kwargs | {"x": inside})
 
     return layer.register_forward_pre_hook(alias, with_kwargs=True)

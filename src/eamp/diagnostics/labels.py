@@ -54,7 +54,7 @@ def labels_of(data: Any, labels: Tensor | None, mask: Tensor | None) -> Labels:
     training = mask_of(data, "train_mask", labels)
     if mask is None:
         mask = mask_of(data, "val_mask", labels)
-    judged_on = LabelledNodes.of(labels, mask) or LabelledNodes.of(labels, training)
+    judged_on = LabelledNodes.of(labels, training if mask is None else mask)
     trained_on = LabelledNodes.of(labels, training) or judged_on
     return Labels(given if given is not None else labels, judged_on, trained_on)
 

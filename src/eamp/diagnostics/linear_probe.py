@@ -121,7 +121,8 @@ def ridge_accuracy(x: Tensor, classes: Tensor, fold: Tensor) -> float:
     x = torch.cat([narrowed(x), x.new_ones(len(x), 1)], 1)
     penalty = x.new_ones(x.size(1))
     penalty[-1] = 1e-12
-    ridge = x.new_tensor(STRENGTHS).outer(penalty) * x[:, :-1].square().sum() / x.size(0)
+    scale = x[:, :-1].square().sum() / x.size(0)
+    ridge = x.new_tensor(STRENGTHS).outer(penalty) * torch.where(scale > 0, scale, 1.0)
     target = one_hot(classes).double()
     inside = (fold == torch.arange(FOLDS, device=fold.device).unsqueeze(1)).double()  # [folds, n]
     outside = (1 - inside).unsqueeze(2) * x

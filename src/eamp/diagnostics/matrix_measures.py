@@ -146,7 +146,7 @@ def dead_units(x: Tensor) -> Tensor:
         >>> dead_units(torch.tensor([[1.0, 0.0], [2.0, 0.0]]))
         tensor(0.5000, dtype=torch.float64)
     """
-    return (x.abs().amax(0) == 0).double().mean()
+    return (x.detach().abs().amax(0) == 0).double().mean()
 
 
 def singular_values(x: Tensor) -> Tensor:

@@ -8,16 +8,19 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 from torch.nn import Module
 
 from eamp.graph import as_graph
 
 
-def run_model(model: Module, data: Any) -> Any:
+def run_model(model: Module, data: Any, record: bool = False) -> Any:
     """Call ``model`` with a tuple of arguments, or with the attributes of ``data`` it names.
 
     A model that names none gets ``data`` as its only argument, or ``data.x`` and
-    ``data.edge_index`` as its first two.
+    ``data.edge_index`` as its first two. With ``record``, features are passed as a tensor that
+    requires gradients.
     """
     signature = inspect.signature(model.forward)
     args, named = arguments_of(signature, data)
@@ -29,7 +32,18 @@ def run_model(model: Module, data: Any) -> Any:
             "arguments as a tuple, as in (data.x, data.edge_index), or a function that calls it, "
             "run=lambda model, data: model(...)."
         ) from None
+    if record:
+        args = [recorded(value) if k == 0 else value for k, value in enumerate(args)]
+        named = {k: recorded(value) if k == "x" else value for k, value in named.items()}
     return model(*args, **named)
+
+
+def recorded(x: Any) -> Any:
+    """Return features as a tensor that requires gradients, and anything else as it is."""
+    features = isinstance(x, Tensor) and x.is_floating_point() and x.layout == torch.strided
+    if not features or x.requires_grad or x.is_inference() or torch.is_inference_mode_enabled():
+        return x
+    return x.detach().requires_grad_()
 
 
 def arguments_of(signature: inspect.Signature, data: Any) -> tuple[Sequence[Any], dict[str, Any]]:

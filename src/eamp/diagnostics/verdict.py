@@ -69,6 +69,9 @@ EXPLODED, EXPLODED_NORM = 1e3, 1e2
 RANK_FALL, ONE_DIRECTION = 1 / 20, 1.5
 # Features and first layers of lower effective rank, and narrower layers, have no rank to lose.
 RANK_TO_LOSE = 3.0
+# Correlation from which on units count as repetitions of each other. It is below .4 in untrained
+# shallow networks, whose biases lower the effective rank, and above .8 where rank is lost.
+CORRELATED = 0.5
 
 # Dead units: share of units that fire at no node. It is about 1/2 in any network whose nodes are
 # all alike, because a ReLU is then on at all of them or off at all of them.
@@ -127,28 +130,27 @@ def find_smoothing(table: pd.DataFrame) -> Finding | None:
     """Find layers whose neighbours are alike, whatever the size of the embedding."""
     energy = collapsed_at_most(table, "energy")
     fallen = (energy < SMOOTHED_AFTER_FALL) & (energy < SMOOTHED_FALL * energy[0])
+    low, offset = (energy < SMOOTHED) | fallen, by_offset(table)
     words = "neighbours become alike; the scale-free energy is"
-    low = (energy < SMOOTHED) | fallen
-    found = make_finding("smoothing", low, energy, words, np.nanargmin)
-    if found is None or not by_offset(table, found.layer):
-        return found and blamed(found, table, "energy", falls=True)
-    # A shared vector lowers the energy by itself. Smoothing is what aggregation adds to that.
-    smoothed = [k + 1 for k in np.flatnonzero(low) if not by_offset(table, int(k) + 1)]
-    if smoothed:
-        where = low & (np.arange(len(low)) >= smoothed[0] - 1)
-        found = make_finding("smoothing", where, energy, words, np.nanargmin)
-        return found and blamed(found, table, "energy", falls=True)
-    words = "a vector that all nodes share drowns their differences; the scale-free energy is"
-    found = make_finding("offset", energy < OFFSET, energy, words, np.nanargmin)
+    found = make_finding("smoothing", low & ~offset, energy, words, np.nanargmin)
+    if found is None:
+        words = "a vector that all nodes share drowns their differences; the scale-free energy is"
+        found = make_finding("offset", offset & (energy < OFFSET), energy, words, np.nanargmin)
     return found and blamed(found, table, "energy", falls=True)
 
 
-def by_offset(table: pd.DataFrame, layer: int) -> bool:
-    """Return whether aggregation alone would have kept the energy up to a layer."""
+def by_offset(table: pd.DataFrame) -> Array:
+    """Return where nodes are alike because of biases, and not because of aggregation.
+
+    Biases add the same vector to all nodes, which lowers the energy without any aggregation.
+    """
     if "weights_energy" not in table:
-        return False
-    total = products(table, "energy", 1, layer)
-    return total["aggregation"] > SMOOTHED_FALL and total["weights"] < SMOOTHED_FALL
+        return np.zeros(len(table), dtype=bool)
+    start = np.nan_to_num(column(table, "input_energy")[0], nan=1.0)
+    by_layer = [products(table, "energy", 1, k) for k in range(1, len(table) + 1)]
+    weights = np.array([total["weights"] for total in by_layer])
+    aggregation = np.array([total["aggregation"] for total in by_layer])
+    return (weights < SMOOTHED_FALL) & (start * aggregation > SMOOTHED)
 
 
 def find_shrinking(table: pd.DataFrame, alone: bool) -> Finding | None:
@@ -181,6 +183,8 @@ def find_rank_loss(table: pd.DataFrame, alone: bool) -> Finding | None:
         return None
     fallen = rank / possible < RANK_FALL * rank[0] / possible[0]
     lost = fallen | ((rank < ONE_DIRECTION) & (possible >= RANK_TO_LOSE))
+    # An offset is one strong direction. Behind it there may be others, unless units are correlated.
+    lost &= ~by_offset(table) | (column(table, "column_correlation") > CORRELATED)
     differ = ", though neighbours still differ" if alone else ""
     words = f"rows become parallel{differ}; the effective rank is"
     found = make_finding("rank loss", lost, rank, words, np.nanargmin)
