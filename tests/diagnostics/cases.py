@@ -22,6 +22,7 @@ from torch_geometric.nn import (
     DeepGCNLayer,
     GCN2Conv,
     GCNConv,
+    GINConv,
     GPSConv,
     GraphSAGE,
     PairNorm,
@@ -111,11 +112,11 @@ def batch_norm_that_masks() -> Case:
     def update(x: Tensor, out: Tensor) -> Tensor:
         return (out - out.mean(0)) / (out.std(0) + 1e-12)
 
-    return Between([Apply(mean_of_neighbourhood) for _ in range(60)], update), data()
+    return Between([Apply(mean_of_neighbourhood) for _ in range(120)], update), data()
 
 
 def sums_that_explode() -> Case:
-    return GIN(32, 64, 12), data()
+    return Stack(*(GINConv(Identity()) for _ in range(12))), data()
 
 
 # --- Faults of weights ---
@@ -175,12 +176,12 @@ def not_a_number() -> Case:
 
 
 def saturated() -> Case:
-    """Signs of a rotation: the embedding differs between nodes, and has no slope."""
-    return stack(rotate, 8, activation=lambda x: (30 * x).tanh()), data()
+    """Signs of a rotation: the embedding differs between nodes, and hardly has a slope."""
+    return stack(rotate, 8, activation=lambda x: x.sign() + 0.02 * x), data()
 
 
 def chaotic() -> Case:
-    return stack(lambda x, e: 3 * rotate(x, e), 20, activation=torch.tanh), data()
+    return stack(lambda x, e: 10 * rotate(x, e), 20, activation=torch.tanh), data()
 
 
 def detached_step() -> Case:
@@ -298,11 +299,11 @@ CASES: dict[str, Expected] = {
         partial(made, lambda: GAT(32, 64, 3, 7, v2=True), 0.005), seeds=SEVERAL
     ),
     "GPS": Expected(partial(made, GPS), seeds=(0, 1)),
-    "jumping knowledge": Expected(partial(made, lambda: GCN(32, 64, 4, 7, jk="cat"))),
+    "jumping knowledge": Expected(partial(made, lambda: GCN(32, 64, 3, 7, jk="cat"))),
     "SAGE": Expected(partial(made, lambda: GraphSAGE(32, 64, 3, 7)), seeds=SEVERAL),
     "GIN": Expected(partial(made, lambda: GIN(32, 64, 3, 7)), seeds=SEVERAL),
     "GIN, small features": Expected(partial(made, lambda: GIN(32, 64, 3, 7), 0.005), seeds=SEVERAL),
-    "PairNorm": Expected(partial(made, lambda: GCN(32, 64, 4, 7, norm=PairNorm()))),
+    "PairNorm": Expected(partial(made, lambda: GCN(32, 64, 3, 7, norm=PairNorm()))),
     "batch norm": Expected(batch_norm),
     "residual outside": Expected(residual_outside),
     "residual blocks": Expected(residual_blocks),

@@ -33,15 +33,15 @@ MODELS: dict[str, Module] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_factors_multiply_to_the_change_between_two_layers_inputs(name: str) -> None:
+def test_the_factors_multiply_to_the_change_from_a_layer_s_input_to_the_next(name: str) -> None:
     table = eamp.diagnose(MODELS[name], (features(), grid())).table
     for quantity in QUANTITIES:
         product = table[[f"{part}_{quantity}" for part in PARTS]].prod(axis=1, skipna=False)
-        state = table[f"input_{quantity}"]
-        backwards = quantity == "gradient"
-        change = state / state.shift(-1) if backwards else state.shift(-1) / state
-        assert product[:3].notna().all()
-        assert product[:3].tolist() == pytest.approx(change[:3].tolist(), rel=1e-9)
+        before, after = table[f"input_{quantity}"], table[f"after_{quantity}"]
+        change = before / after if quantity == "gradient" else after / before
+        assert product.notna().all()
+        assert product.tolist() == pytest.approx(change.tolist(), rel=1e-9)
+        assert after[:3].tolist() == before[1:].tolist()
 
 
 def test_each_part_is_blamed_for_its_own_doing() -> None:

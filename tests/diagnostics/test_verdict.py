@@ -242,18 +242,18 @@ def test_rank_that_is_lost_while_smoothing_is_found_too() -> None:
 
 def test_an_embedding_collapses_only_if_the_next_input_does_too() -> None:
     """A residual connection outside of the layers brings back what they lose."""
-    kept = {"input_energy": [0.5] * 3, "input_norm": [1.0] * 3, "input_rank": [20.0] * 3}
+    kept = {"after_energy": [0.5] * 3, "after_norm": [1.0] * 3, "after_rank": [20.0] * 3}
     low = {"relative_energy": [0.5, 1e-4, 0.5], "norm": [1.0, 1e-4, 1.0]}
     assert findings(table(effective_rank=[20.0, 1.0, 20.0], **low, **kept)) == ()
-    lost = {name: [values[0], values[1], values[1] * 1e-5] for name, values in kept.items()}
+    lost = {name: [values[0], values[1] * 1e-5, values[2]] for name, values in kept.items()}
     kinds = {f.kind for f in findings(table(effective_rank=[20.0, 1.0, 20.0], **low, **lost))}
     assert kinds == {"smoothing", "shrinking", "rank loss"}
 
 
 def test_what_a_norm_behind_the_layer_takes_back_does_not_explode() -> None:
     norm = [1.0, 1e5, 1e5, 1.0]
-    assert findings(table(norm=norm, input_norm=[1.0, 1.0, 1.0, 1.0])) == ()
-    (found,) = findings(table(norm=norm, input_norm=[1.0, 1.0, 1e5, 1e5]))
+    assert findings(table(norm=norm, after_norm=[1.0, 1.0, 1.0, 1.0])) == ()
+    (found,) = findings(table(norm=norm, after_norm=[1.0, 1e5, 1e5, 1.0]))
     assert (found.kind, found.layer) == ("exploding", 2)
 
 

@@ -44,14 +44,14 @@ def outputs(table: pd.DataFrame, quantity: str) -> Array:
 
 
 def next_inputs(table: pd.DataFrame, quantity: str) -> Array:
-    """Return a quantity at the input of the following layer; NaN behind the last."""
-    return np.append(column(table, f"input_{quantity}")[1:], np.nan)
+    """Return a quantity behind every layer: at the next one's input, or at the model's output."""
+    return column(table, f"after_{quantity}")
 
 
 def factors(table: pd.DataFrame) -> pd.DataFrame:
     """Return the factors of all parts of all layers, in columns such as ``weights_norm``.
 
-    They are NaN where a layer could not be run without aggregation, or has no next layer.
+    They are NaN where a layer could not be run without aggregation.
     """
     import pandas as pd  # slow to load, and needed for tables only
 

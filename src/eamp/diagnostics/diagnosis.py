@@ -153,7 +153,7 @@ def diagnose(
     )
     with probe, evaluation_mode(model), torch.set_grad_enabled(probe.recording):
         out = run(model, data) if run else run_model(model, data, record=probe.recording)
-        failed = probe.send_back(out)
+        failed = probe.finish(out)
     table = probe.table()
     norm = table["norm"]
     if np.isnan(scale_free_energy(table)).all() and norm.gt(0).any() and np.isfinite(norm).any():

@@ -93,17 +93,30 @@ class Dissection(Probe):
             self.calls.append(Call(x, out, leaf, alone, self.jacobians))
         return row
 
-    def send_back(self, out: Any) -> tuple[str, ...]:
-        """Send a random gradient from the output back through the layers; record its norms.
+    def finish(self, out: Any) -> tuple[str, ...]:
+        """Measure the model's output, and send a random gradient back from there.
 
-        ``gradient`` is the norm at a layer's output, ``input_gradient`` at its input, over all
-        paths, and ``layer_gradient`` at its input through the layer alone. ``alone_gradient``
-        is what the layer without aggregation would make of the gradient at its output.
+        ``after_...`` are measures of what follows a layer: the next one's input, or the output.
+        ``gradient`` is the norm of the gradient at a layer's output, ``input_gradient`` at its
+        input, over all paths, and ``layer_gradient`` at its input through the layer alone.
+        ``alone_gradient`` is what the layer without aggregation would make of ``gradient``.
 
         Returns:
             A note if the model cannot be differentiated.
         """
         out = out[0] if isinstance(out, tuple | list) and out else out
+        notes = self._differentiate(out)
+        matrix = isinstance(out, Tensor) and out.dim() == 2 and out.is_floating_point()
+        fits = matrix and self.graph is not None and out.size(0) == self.graph.num_nodes
+        last = state(out if fits else None, self.graph)
+        if self.backward:
+            last["gradient"] = length(self._seed(out)) if fits else math.nan
+        following = [*self.rows[1:], {f"input_{name}": value for name, value in last.items()}]
+        for row, after in zip(self.rows, following, strict=True):
+            row |= {f"after_{name}": after.get(f"input_{name}", math.nan) for name in last}
+        return notes
+
+    def _differentiate(self, out: Any) -> tuple[str, ...]:
         if not self.recording or not isinstance(out, Tensor) or not out.requires_grad:
             return ()
         try:
@@ -118,11 +131,15 @@ class Dissection(Probe):
             self.calls = []  # they hold the graph of derivatives
         return ()
 
+    def _seed(self, out: Tensor) -> Tensor:
+        """Return the random gradient at the output."""
+        generator = torch.Generator().manual_seed(SEED)
+        return torch.randn(out.shape, generator=generator, dtype=torch.float64).to(out)
+
     def _record_gradients(self, out: Tensor) -> None:
         edges = [edge for call in self.calls for edge in (call.out, call.x, call.inside)]
         wanted = [edge for edge in edges if edge is not None]
-        generator = torch.Generator().manual_seed(SEED)
-        seed = torch.randn(out.shape, generator=generator, dtype=torch.float64).to(out)
+        seed = self._seed(out)
         found = iter(
             torch.autograd.grad(out, wanted, seed, allow_unused=True, retain_graph=self.jacobians)
         )
@@ -152,7 +169,9 @@ class Call:
 
     def back_alone(self, gradient: Tensor | None, keep: bool) -> Tensor | None:
         """Send a gradient back through the layer without aggregation."""
-        if gradient is None or self.alone is None or not self.alone.requires_grad:
+        if gradient is None or self.leaf is None:
+            return None
+        if self.alone is None or not self.alone.requires_grad:
             return None
         (found,) = torch.autograd.grad(
             self.alone, self.leaf, gradient, allow_unused=True, retain_graph=keep

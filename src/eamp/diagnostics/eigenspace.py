@@ -1,5 +1,7 @@
 """The share of an embedding that lies in the slowest eigenvectors of graph convolution."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -76,7 +78,7 @@ def next_eigenvectors(graph: Graph, k: int) -> Tensor:
 
     component, vector = graph.remember(on_components, lambda: component_vectors(graph))
 
-    def multiply(z: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def multiply(z: Any) -> Any:
         x = torch.as_tensor(z, dtype=torch.float64, device=graph.device).reshape(-1, 1)
         # Eigenvalue 1 becomes −1, so that these vectors come last.
         kept = on_components(x, graph)[component] * vector.unsqueeze(1)

@@ -65,10 +65,13 @@ SHRUNK = 1e-2
 EXPLODED, EXPLODED_NORM = 1e3, 1e2
 
 # Loss of rank: effective rank over the possible rank below RANK_FALL times the first layer's, or
-# an effective rank below ONE_DIRECTION, at which all rows are nearly parallel.
+# below twice that if few directions are left, or an effective rank below ONE_DIRECTION, at which
+# all rows are nearly parallel.
 RANK_FALL, ONE_DIRECTION = 1 / 20, 1.5
-# Features and first layers of lower effective rank, and narrower layers, have no rank to lose.
+# Features and first layers of lower effective rank have no rank to lose.
 RANK_TO_LOSE = 3.0
+# Narrower layers, such as those that make logits, may have one direction without any fault.
+WIDE = 16
 # Correlation from which on units count as repetitions of each other. It is below .4 in untrained
 # shallow networks, whose biases lower the effective rank, and above .8 where rank is lost.
 CORRELATED = 0.5
@@ -181,8 +184,9 @@ def find_rank_loss(table: pd.DataFrame, alone: bool) -> Finding | None:
     features = column(table, "input_rank")[0]
     if not np.fmax(features, rank[0]) >= RANK_TO_LOSE:
         return None
-    fallen = rank / possible < RANK_FALL * rank[0] / possible[0]
-    lost = fallen | ((rank < ONE_DIRECTION) & (possible >= RANK_TO_LOSE))
+    share = rank / possible / (rank[0] / possible[0])
+    fallen = (share < RANK_FALL) | ((share < 2 * RANK_FALL) & (rank < RANK_TO_LOSE))
+    lost = fallen | ((rank < ONE_DIRECTION) & (possible >= WIDE))
     # An offset is one strong direction. Behind it there may be others, unless units are correlated.
     lost &= ~by_offset(table) | (column(table, "column_correlation") > CORRELATED)
     differ = ", though neighbours still differ" if alone else ""
@@ -211,12 +215,15 @@ def find_gradients(table: pd.DataFrame) -> list[Finding]:
         outputs(table, "gradient") * outputs(table, "norm"),
         next_inputs(table, "gradient") * next_inputs(table, "norm"),
     )
+    start = column(table, "input_gradient")[0] * column(table, "input_norm")[0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        size = size / size[-1]
+        start, size = start / size[-1], size / size[-1]
+    # An initial residual brings gradients to the start around all layers.
+    vanished = (size < VANISHED) & ~(start >= VANISHED)
     found = []
     words = "gradient times embedding, over that of the last layer, is"
     for kind, where, worst in (
-        ("vanishing gradient", size < VANISHED, np.nanargmin),
+        ("vanishing gradient", vanished, np.nanargmin),
         ("exploding gradient", size > BLOWN_UP, np.nanargmax),
     ):
         finding = make_finding(kind, where, size, words, worst)
