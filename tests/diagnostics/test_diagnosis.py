@@ -58,7 +58,8 @@ def test_following_the_advice_makes_the_model_healthy() -> None:
     (advice,) = (a for a in eamp.diagnose(deep_gcn(), data).advice if a.startswith("eamp.wrap"))
     weight, temperature = re.findall(r"(?:weight|temperature)=([\d.e+-]+)", advice)
     cured = eamp.diagnose(
-        eamp.wrap(deep_gcn(), weight=float(weight), temperature=float(temperature)), data
+        eamp.wrap(deep_gcn(), weight=float(weight), temperature=float(temperature), detach=False),
+        data,
     )
     assert cured.kind == "healthy"
 
@@ -131,6 +132,7 @@ class TakesData(Named):
 def test_data_is_passed_as_the_model_takes_it(model: Module) -> None:
     diagnosis = eamp.diagnose(model, Data(features(), grid(), y=torch.zeros(100)))
     assert diagnosis.kind == "healthy"
+    assert diagnosis.usefulness is None  # targets of a regression are no labels
 
 
 def test_run_calls_the_model() -> None:
@@ -175,3 +177,80 @@ def test_report_writes_and_saves(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "out" / "layers.svg").read_text(encoding="utf-8")
     page = (tmp_path / "out" / "layers.html").read_text(encoding="utf-8")
     assert "<script src=" not in page  # opens without a network
+
+
+def test_parameters_their_gradients_and_random_numbers_stay_as_they_are() -> None:
+    model = GCN(32, 8, 3, norm="batch_norm", dropout=0.5)
+    model(features(), grid()).sum().backward()
+    parameters = [p.detach().clone() for p in model.parameters()]
+    slopes = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+    state = torch.get_rng_state()
+    eamp.diagnose(model, (features(), grid()), labels=torch.arange(100) % 4, jacobians=True)
+    assert torch.equal(state, torch.get_rng_state())
+    for parameter, value, slope in zip(model.parameters(), parameters, slopes, strict=True):
+        assert torch.equal(parameter, value)
+        assert slope is None or torch.equal(parameter.grad, slope)  # type: ignore[arg-type]
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+def test_every_mode_of_autograd(mode: Any) -> None:
+    with mode():
+        diagnosis = eamp.diagnose(deep_gcn(), (features(64), grid()))
+    assert diagnosis.kind == "smoothing"
+
+
+def test_parts_and_gradients_can_be_left_out() -> None:
+    diagnosis = eamp.diagnose(deep_gcn(), (features(64), grid()), parts=False, gradients=False)
+    assert diagnosis.kind == "smoothing"
+    assert diagnosis.findings[0].culprit is None
+    assert not {"weights_norm", "gradient"} & set(diagnosis.table.columns)
+
+
+def test_a_model_without_derivatives_is_diagnosed_with_a_note() -> None:
+    class Broken(torch.autograd.Function):
+        @staticmethod
+        def forward(context: Any, x: Tensor) -> Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(context: Any, *gradients: Any) -> Any:
+            raise NotImplementedError("no derivative")
+
+    model = Stack(Apply(rotate), Apply(lambda x, e: Broken.apply(x)), Apply(rotate))
+    diagnosis = eamp.diagnose(model, (features(), grid()))
+    assert diagnosis.kind == "healthy"
+    assert "no derivative" in diagnosis.notes[0]
+
+
+def labelled_grid(width: int = 32) -> Data:
+    """Nodes of the left half and of the right half, with features that tell them apart."""
+    labels = (torch.arange(100) % 10 >= 5).long()
+    x = features(width) + 2 * labels.unsqueeze(1)
+    return Data(x, grid(), y=labels, train_mask=torch.arange(100) < 60, val_mask=None)
+
+
+def test_an_untrained_model_is_called_so_if_labels_show_it() -> None:
+    torch.manual_seed(0)
+    model = GCN(32, 16, 2, out_channels=2)
+    with torch.no_grad():
+        model.convs[1].lin.weight.zero_()  # every node gets the same answer
+        model.convs[1].bias.copy_(torch.tensor([1.0, 0.0]))
+        model.convs[1].lin.weight[1, 0] = 1e-6
+    diagnosis = eamp.diagnose(model, labelled_grid())
+    assert diagnosis.usefulness is not None
+    assert diagnosis.usefulness.learned is False
+    assert "initialisation" in str(diagnosis)
+    assert diagnosis.kind != "healthy"
+
+
+def test_labels_are_those_of_the_data_unless_others_are_passed() -> None:
+    model = GCN(32, 16, 2, out_channels=2)
+    data = labelled_grid()
+    assert eamp.diagnose(model, data).usefulness.nodes == 60  # type: ignore[union-attr]
+    mask = torch.arange(100) >= 60
+    assert eamp.diagnose(model, data, mask=mask).usefulness.nodes == 40  # type: ignore[union-attr]
+    table = eamp.diagnose(model, (data.x, data.edge_index), labels=data.y).table
+    assert {"probe_accuracy", "propagation_accuracy", "group_distance_ratio"} <= set(table.columns)
+    with pytest.raises(ValueError, match="one truth value per label"):
+        eamp.diagnose(model, data, mask=torch.arange(3))

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from eamp.diagnostics import dead_units, effective_rank, norm, numerical_rank
+from eamp.diagnostics import (
+    column_correlation,
+    dead_units,
+    effective_rank,
+    matrix_rank,
+    norm,
+    numerical_rank,
+    rank_one_distance,
+)
 
 
 @st.composite
@@ -41,24 +49,60 @@ def test_ranks_see_neither_scale_nor_orientation(x: Tensor, factor: float) -> No
     )
     torch.testing.assert_close(effective_rank(x.T), effective_rank(x), rtol=1e-6, atol=1e-6)
     assert 1 - 1e-9 <= effective_rank(x).item() <= min(x.shape) + 1e-9
-    assert numerical_rank(factor * x).item() == numerical_rank(x).item()
+    torch.testing.assert_close(
+        numerical_rank(factor * x),
+        torch.linalg.matrix_norm(x).square() / torch.linalg.matrix_norm(x, 2).square(),
+    )
+    nearest = x - torch.linalg.svd(x).U[:, :1] @ torch.linalg.svd(x).U[:, :1].T @ x
+    torch.testing.assert_close(
+        rank_one_distance(factor * x),
+        torch.linalg.matrix_norm(nearest, "nuc") / torch.linalg.matrix_norm(x, "nuc"),
+        rtol=1e-4,
+        atol=1e-6,
+    )
+    assert matrix_rank(factor * x).item() == matrix_rank(x).item()
 
 
 @pytest.mark.parametrize("rank", [1, 3, 7])
-def test_numerical_rank_counts_directions_in_float32(rank: int) -> None:
+def test_matrix_rank_counts_directions_in_float32(rank: int) -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(50, rank, generator=generator) @ torch.randn(rank, 20, generator=generator)
-    assert numerical_rank(x).item() == rank
+    assert matrix_rank(x).item() == rank
     weak = torch.diag(torch.tensor([1.0, 1e-3]))
-    assert numerical_rank(weak).item() == 2
-    assert numerical_rank(weak, tolerance=1e-2).item() == 1
+    assert matrix_rank(weak).item() == 2
+    assert matrix_rank(weak, tolerance=1e-2).item() == 1
+    with pytest.warns(DeprecationWarning, match="matrix_rank"):
+        assert numerical_rank(weak, tolerance=1e-2).item() == 1
 
 
 def test_ranks_of_what_is_not_finite_or_nothing_at_all() -> None:
-    assert effective_rank(torch.tensor([[1.0, math.nan]])).isnan()
-    assert numerical_rank(torch.tensor([[1.0, math.inf]])).isnan()
-    assert effective_rank(torch.zeros(3, 2)).isnan()
-    assert numerical_rank(torch.zeros(3, 2)).item() == 0
+    for measure in (effective_rank, numerical_rank, rank_one_distance, column_correlation):
+        assert measure(torch.tensor([[1.0, math.nan], [2.0, 3.0]])).isnan()
+        assert measure(torch.tensor([[1.0, math.inf], [2.0, 3.0]])).isnan()
+        assert measure(torch.zeros(3, 2)).isnan()
+    assert matrix_rank(torch.tensor([[1.0, math.inf]])).isnan()
+    assert matrix_rank(torch.zeros(3, 2)).item() == 0
+
+
+@given(matrices())
+def test_column_correlation_is_that_of_every_pair(x: Tensor) -> None:
+    n, width = x.shape
+    value = column_correlation(x).item()
+    if n < 2 or width < 2:
+        assert math.isnan(value)
+        return
+    pairs = [(i, j) for i in range(width) for j in range(width) if i != j]
+    pearson = [abs(torch.corrcoef(x[:, [i, j]].T)[0, 1].item()) for i, j in pairs]
+    assert value == pytest.approx(sum(pearson) / len(pairs), rel=1e-6)
+
+
+def test_column_correlation_sees_neither_scales_nor_offsets_nor_constant_units() -> None:
+    x = torch.randn(30, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    expected = column_correlation(x).item()
+    moved = x * torch.tensor([1e-6, -2.0, 30.0, 1.0]) + torch.tensor([0.0, 5.0, 1.0, -2.0])
+    assert column_correlation(moved).item() == pytest.approx(expected)
+    beside = torch.cat([x, torch.full((30, 2), 0.1)], 1)
+    assert column_correlation(beside).item() == pytest.approx(expected)
 
 
 def test_norm_is_the_root_mean_square() -> None:

@@ -129,14 +129,18 @@ def test_input_features_that_are_zero_everywhere_are_not_dead_units() -> None:
 def test_an_untrained_deep_gcn_smooths_and_shrinks(width: int) -> None:
     torch.manual_seed(0)
     x = torch.rand(100, 1) if width == 1 else features(width)
-    assert kinds(GCN(width, 256, 64), x) == ["smoothing", "shrinking"]
+    found = ["smoothing", "shrinking"] if width == 1 else ["smoothing", "rank loss", "shrinking"]
+    assert kinds(GCN(width, 256, 64), x) == found
 
 
 @pytest.mark.parametrize("width", [1, 64])
-def test_the_same_with_a_strong_entropy_step_is_healthy(width: int) -> None:
+def test_the_same_with_a_strong_entropy_step_is_healthy_if_it_is_differentiated(width: int) -> None:
     torch.manual_seed(0)
     x = torch.rand(100, 1) if width == 1 else features(width)
-    assert kinds(eamp.wrap(GCN(width, 256, 64), weight=10, temperature=1), x) == []
+    step = {"weight": 10, "temperature": 1}
+    # Of a detached step gradients see nothing, so they vanish as they do without it.
+    assert kinds(eamp.wrap(GCN(width, 256, 64), step), x) == ["vanishing gradient"]
+    assert kinds(eamp.wrap(GCN(width, 256, 64), step | {"detach": False}), x) == []
 
 
 def test_the_same_with_the_entropy_step_below_its_threshold_is_not() -> None:
@@ -148,7 +152,7 @@ def test_the_same_with_the_entropy_step_below_its_threshold_is_not() -> None:
 
 def test_an_untrained_deep_sage_smooths_without_shrinking() -> None:
     torch.manual_seed(0)
-    assert kinds(GraphSAGE(32, 64, 32)) == ["smoothing"]
+    assert kinds(GraphSAGE(32, 64, 32)) == ["smoothing", "vanishing gradient"]
 
 
 def test_an_untrained_shallow_gcn_is_healthy() -> None:
@@ -228,3 +232,35 @@ def test_loss_of_rank_and_shrinking_are_sorted_by_layer() -> None:
     second = findings(table(effective_rank=rank, norm=late))
     assert [f.kind for f in first] == ["shrinking", "rank loss"]
     assert [f.kind for f in second] == ["rank loss", "shrinking"]
+
+
+def test_rank_that_is_lost_while_smoothing_is_found_too() -> None:
+    found = findings(table(relative_energy=[0.5, 1e-4, 1e-5], effective_rank=[20.0, 8.0, 1.0]))
+    assert [(f.kind, f.layer) for f in found] == [("smoothing", 2), ("rank loss", 3)]
+    assert "though neighbours still differ" not in found[1].words
+
+
+def test_an_embedding_collapses_only_if_the_next_input_does_too() -> None:
+    """A residual connection outside of the layers brings back what they lose."""
+    kept = {"after_energy": [0.5] * 3, "after_norm": [1.0] * 3, "after_rank": [20.0] * 3}
+    low = {"relative_energy": [0.5, 1e-4, 0.5], "norm": [1.0, 1e-4, 1.0]}
+    assert findings(table(effective_rank=[20.0, 1.0, 20.0], **low, **kept)) == ()
+    lost = {name: [values[0], values[1] * 1e-5, values[2]] for name, values in kept.items()}
+    kinds = {f.kind for f in findings(table(effective_rank=[20.0, 1.0, 20.0], **low, **lost))}
+    assert kinds == {"smoothing", "shrinking", "rank loss"}
+
+
+def test_what_a_norm_behind_the_layer_takes_back_does_not_explode() -> None:
+    norm = [1.0, 1e5, 1e5, 1.0]
+    assert findings(table(norm=norm, after_norm=[1.0, 1.0, 1.0, 1.0])) == ()
+    (found,) = findings(table(norm=norm, after_norm=[1.0, 1e5, 1e5, 1.0]))
+    assert (found.kind, found.layer) == ("exploding", 2)
+
+
+def test_gradients_count_in_proportion_to_the_embedding() -> None:
+    shrinking = {"norm": [1.0, 0.3, 0.03], "gradient": [1e-4, 1e-3, 1e-2]}
+    assert findings(table(**shrinking)) == ()
+    (found,) = findings(table(gradient=[1e-5, 1e-2, 1.0]))
+    assert (found.kind, found.layer, found.last) == ("vanishing gradient", 1, 1)
+    (found,) = findings(table(gradient=[1e5, 1e4, 1.0]))
+    assert (found.kind, found.layer, found.last) == ("exploding gradient", 1, 2)

@@ -1,6 +1,7 @@
 """Diagnosis: measure what every layer of a model does to the embedding, and say what to do."""
 
 from eamp.diagnostics.diagnosis import Diagnosis, diagnose, report
+from eamp.diagnostics.eigenspace import eigenspace_share
 from eamp.diagnostics.energies import (
     laplacian_energy,
     mean_energy,
@@ -8,24 +9,40 @@ from eamp.diagnostics.energies import (
     relative_energy,
     rusch_energy,
 )
-from eamp.diagnostics.matrix_measures import dead_units, effective_rank, norm, numerical_rank
+from eamp.diagnostics.jacobian import largest_singular_value
+from eamp.diagnostics.linear_probe import probe_accuracy
+from eamp.diagnostics.matrix_measures import (
+    column_correlation,
+    dead_units,
+    effective_rank,
+    matrix_rank,
+    norm,
+    numerical_rank,
+    rank_one_distance,
+)
 from eamp.diagnostics.probing import Probe, probe
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
 
 __all__ = [
     "Diagnosis",
     "Probe",
+    "column_correlation",
     "dead_units",
     "diagnose",
     "effective_rank",
+    "eigenspace_share",
     "group_distance_ratio",
     "laplacian_energy",
+    "largest_singular_value",
     "mad",
     "mad_gap",
+    "matrix_rank",
     "mean_energy",
     "norm",
     "numerical_rank",
     "probe",
+    "probe_accuracy",
+    "rank_one_distance",
     "rayleigh_quotient",
     "relative_energy",
     "report",

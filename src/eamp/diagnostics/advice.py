@@ -25,26 +25,33 @@ MARGIN = 1.5
 # the layers; on a grid with λ = 10 it settles at 3.3 T.
 HELD = 10.0
 
+# More layers than this are deep, and then another network helps more than repairs of this one.
+SHALLOW = 4
+INITIAL_RESIDUAL = (
+    "Take a network with an initial residual, which adds the first embedding to every layer: "
+    'eamp.nn.MODELS["entropic-deep-gcn"], or layers of torch_geometric.nn.GCN2Conv.'
+)
+FEWER_LAYERS = (
+    "Use fewer layers if the task allows it: on a homophilic graph two to four are often best."
+)
+RESIDUAL = (
+    "Add residual connections, x + conv(x), or a norm between layers (torch_geometric.nn.PairNorm)."
+)
+RELU_WEIGHTS = (
+    "Initialise for ReLU (torch.nn.init.kaiming_normal_, or orthogonal weights with gain sqrt(2)) "
+    "instead of Glorot, which loses half of the squared norm in every ReLU layer."
+)
+
 # In the order of the accuracies that they reach in docs/results/evidence/remedies.csv; a test
 # compares the two.
 REMEDIES: dict[str, tuple[str, ...]] = {
-    "smoothing": (
-        "Take a network with an initial residual, which adds the first embedding to every layer: "
-        'eamp.nn.MODELS["entropic-deep-gcn"], or layers of torch_geometric.nn.GCN2Conv.',
-        "Use fewer layers if the task allows it: on a homophilic graph two to four are often best.",
-    ),
-    "shrinking": (
-        "Initialise for ReLU (torch.nn.init.kaiming_normal_, or orthogonal weights with gain "
-        "sqrt(2)) instead of Glorot, which loses half of the squared norm in every ReLU layer.",
-        "Restore the scale between layers with a norm (torch.nn.RMSNorm, "
-        "torch_geometric.nn.PairNorm) or with x + conv(x).",
-    ),
+    "smoothing": (INITIAL_RESIDUAL, FEWER_LAYERS),
+    "shrinking": (RESIDUAL, RELU_WEIGHTS),
     "rank loss": (
-        "Keep directions with orthogonal initialisation, x + conv(x), or identity mapping "
-        "(torch_geometric.nn.GCN2Conv). The entropy step does not raise the rank: it pushes "
-        "neighbours apart along the directions that are left.",
+        RESIDUAL,
         "Look for a bottleneck: a narrow layer, saturated attention, or one weight matrix shared "
-        "by all layers.",
+        "by all layers. The entropy step does not raise the rank: it pushes neighbours apart along "
+        "the directions that are left.",
     ),
     "exploding": (
         "Lower the learning rate, clip gradients (torch.nn.utils.clip_grad_norm_), or add a norm "
@@ -57,18 +64,48 @@ REMEDIES: dict[str, tuple[str, ...]] = {
         "Check the biases: large negative ones switch their units off for good. A lower learning "
         "rate keeps ReLUs from dying in training.",
     ),
+    "offset": (
+        "Start with biases of zero (torch.nn.init.zeros_), or scale the input features up: they "
+        "are small beside the biases.",
+    ),
+    "vanishing gradient": (
+        RESIDUAL,
+        "Use an activation that does not saturate, and check the scale of weights before sigmoids, "
+        "tanh and softmax.",
+    ),
+    "exploding gradient": (
+        "Clip gradients (torch.nn.utils.clip_grad_norm_), lower the learning rate, or start with "
+        "smaller weights.",
+        RESIDUAL,
+    ),
+    "low accuracy": (
+        "Compare with plain propagation and one linear layer, torch_geometric.nn.SGConv, which "
+        "reads more than this model does.",
+        "Lower the learning rate, raise dropout and weight decay, and stop early by validation.",
+    ),
 }
 
 
 def advise(
-    found: Sequence[Finding], table: pd.DataFrame, model: Module, mean_degree: float
+    found: Sequence[Finding],
+    table: pd.DataFrame,
+    model: Module,
+    mean_degree: float,
+    trained: bool = False,
 ) -> tuple[str, ...]:
-    """Return advice for all findings, the most important first."""
+    """Return advice for all findings, the most important first.
+
+    In a ``trained`` model harmless findings need none. An untrained one may fail to learn although
+    labels can be read from it.
+    """
     advice: list[str] = []
+    found = [finding for finding in found if not (trained and finding.harmless)]
     layers = [module for module in model.modules() if isinstance(module, EntropyAware)]
     highest = max(fixed_weights(layers), default=0.0)
     gain = step_gain(highest, mean_degree, table["width"].min())
     smoothing = any(finding.kind == "smoothing" for finding in found)
+    another = [INITIAL_RESIDUAL, FEWER_LAYERS] if found and len(table) > SHALLOW else []
+    last: list[str] = []
     for finding in found:
         shrinking_alone = finding.kind == "shrinking" and not smoothing
         step: list[str] = []
@@ -77,20 +114,22 @@ def advise(
         faulty = bool(layers) or finding.layer == 1  # the model's own step, or its input
         if faulty:
             advice += step
-        if shrinking_alone:
-            advice.append(
-                "This is not oversmoothing, and fewer layers are not the only cure: relative to "
-                "their size nodes differ as before."
-            )
+        else:
+            last += step
         if finding.kind == "exploding" and gain > STABLE_GAIN:
             advice.append(
                 f"The entropy step has a gain 2λ·sqrt(k/F) of {format_number(gain)} and can "
                 "explode, because the gain is above 1: lower λ, or keep T fixed."
             )
+        if another and not layers:
+            advice, another = [*advice, *another], []
+        if shrinking_alone:
+            advice.append(
+                "This is not oversmoothing, and fewer layers are not the only cure: relative to "
+                "their size nodes differ as before."
+            )
         advice += REMEDIES[finding.kind]
-        if not faulty:
-            advice += step
-    return tuple(advice)
+    return tuple(dict.fromkeys([*advice, *last]))  # without repetitions
 
 
 def entropy_advice(

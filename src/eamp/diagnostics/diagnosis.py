@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import html
-import inspect
 import io
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -19,11 +17,14 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.diagnostics.advice import advise
-from eamp.diagnostics.probing import Probe
+from eamp.diagnostics.attribution import factors, scale_free_energy
+from eamp.diagnostics.dissection import Dissection
+from eamp.diagnostics.labels import labels_of
 from eamp.diagnostics.rendering import format_number
-from eamp.diagnostics.verdict import Finding, Kind, findings, scale_free_energy
+from eamp.diagnostics.running import evaluation_mode, mean_degree, run_model
+from eamp.diagnostics.usefulness import Usefulness, usefulness
+from eamp.diagnostics.verdict import SMOOTHED, Finding, Kind, findings
 from eamp.files import check_writable, write_atomically
-from eamp.graph import as_graph
 from eamp.nn.wrapping import Selection
 from eamp.optional import extra
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 # Relative energy that is worth a note: unrelated neighbours have 1, opposite ones 2.
 SHARPENED = 1.25
 LINE_WIDTH = 120  # characters
+# Columns from which the factors of the parts are computed, and which say nothing more.
+RAW = ("alone_norm", "alone_energy", "alone_rank", "alone_gradient", "layer_gradient")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -41,13 +44,14 @@ class Diagnosis:
     """The result of :func:`diagnose`.
 
     Attributes:
-        kind: the kind of the first finding: ``"smoothing"``, ``"shrinking"``, ``"rank loss"``,
-            ``"exploding"`` or ``"dead units"``; ``"healthy"`` if there is none.
-        layer: the layer at which it starts, counted from 1; ``None`` for a healthy model.
+        kind: the kind of the first finding, such as ``"smoothing"``. Without a finding it is
+            ``"untrained"`` if the model answers no better than chance, and else ``"healthy"``.
+        layer: the layer at which it starts, counted from 1; ``None`` without a finding.
         findings: everything that goes wrong, the most important first.
         notes: further observations.
         advice: what to try.
         table: every measure, with one row per layer.
+        usefulness: what linear probes read from the layers; ``None`` without labels.
     """
 
     kind: Kind
@@ -56,10 +60,11 @@ class Diagnosis:
     notes: tuple[str, ...]
     advice: tuple[str, ...]
     table: pd.DataFrame
+    usefulness: Usefulness | None = field(default=None)
 
     def __str__(self) -> str:
         lines = [f"{headline(f, len(self.table))}: {f.words}." for f in self.findings]
-        lines = [*(lines or [healthy_text(self.table)]), *self.notes]
+        lines = [*(lines or [healthy_text(self.kind, self.table)]), *self.notes]
         if self.advice:
             lines += ["What to try:", *(f"  {k}. {s}" for k, s in enumerate(self.advice, start=1))]
         return "\n".join(
@@ -86,24 +91,39 @@ def diagnose(
     *,
     layers: Selection = None,
     labels: Tensor | None = None,
+    mask: Tensor | None = None,
+    parts: bool = True,
+    gradients: bool = True,
+    jacobians: bool = False,
     temperature: float = 10.0,
     run: Callable[[Module, Any], Any] | None = None,
 ) -> Diagnosis:
     """Run ``model`` once on ``data`` and diagnose what its layers do to the embedding.
 
-    The model runs in evaluation mode and without gradients. The diagnosis distinguishes *smoothing*
-    (neighbours become alike: a scale-free energy falls), *shrinking* (the whole embedding vanishes)
-    and *loss of rank* (rows become parallel though neighbours still differ), and it finds
-    explosions and dead units.
+    The model runs in evaluation mode; its parameters, their gradients and its buffers stay as they
+    are. The diagnosis distinguishes *smoothing* (neighbours become alike: a scale-free energy
+    falls), *shrinking* (the whole embedding vanishes) and *loss of rank* (rows become parallel),
+    and it finds explosions, dead units and gradients that vanish or explode. It names the part of
+    the layers that does it. With labels it says whether it hurts.
 
     Args:
         model: any model that :func:`eamp.probe` can measure.
         data: a PyG ``Data``, or the arguments of ``model`` as a tuple ``(x, edge_index, ...)``.
         layers: the modules to measure, see :func:`eamp.probe`.
-        labels: classes ``[n]``; they add the separation of classes to the table.
+        labels: classes ``[n]``, by default ``data.y``; negative ones are unknown.
+        mask: the nodes ``[n]`` whose labels are used, by default those of ``data.val_mask``, or
+            else ``data.train_mask``, or else all. A trained model separates its training nodes even
+            where it has learned nothing about others.
+        parts: whether to run every layer again without aggregation, to tell what its weights do
+            from what aggregation does.
+        gradients: whether to send a random gradient back through the layers. This needs the memory
+            of a training step.
+        jacobians: whether to add the largest singular value of the Jacobian of every layer, at the
+            cost of about a hundred forward passes.
         temperature: temperature of the entropy in the table.
-        run: a function that calls the model, if neither ``model(x, edge_index)`` nor the names of
-            its arguments fit: ``run=lambda model, data: model(data.x, data.adj_t)``.
+        run: a function that calls the model and returns its output, if neither
+            ``model(x, edge_index)`` nor the names of its arguments fit:
+            ``run=lambda model, data: model(data.x, data.adj_t)``.
 
     Raises:
         ValueError: if no layer could be measured on a graph.
@@ -115,14 +135,25 @@ def diagnose(
         >>> _ = torch.manual_seed(0)
         >>> x, edge_index = torch.randn(100, 16), erdos_renyi_graph(100, 0.1)
         >>> diagnosis = eamp.diagnose(GCN(16, 64, num_layers=32), (x, edge_index))
-        >>> diagnosis.kind
-        'smoothing'
+        >>> diagnosis.kind, diagnosis.findings[0].culprit
+        ('smoothing', 'aggregation')
     """
     if run is not None and not callable(run):
         raise TypeError(f"run must be a function of model and data, but is {run!r}.")
-    probe = Probe(model, layers=layers, labels=labels, temperature=temperature)
-    with probe, evaluation_mode(model), torch.no_grad():
-        (run or run_model)(model, data)
+    labelled = labels_of(data, labels, mask)
+    probe = Dissection(
+        model,
+        parts=parts,
+        backward=gradients,
+        jacobians=jacobians,
+        nodes=labelled.judged_on,
+        layers=layers,
+        labels=labelled.labels,
+        temperature=temperature,
+    )
+    with probe, evaluation_mode(model), torch.set_grad_enabled(probe.recording):
+        out = run(model, data) if run else run_model(model, data, record=probe.recording)
+        failed = probe.finish(out)
     table = probe.table()
     norm = table["norm"]
     if np.isnan(scale_free_energy(table)).all() and norm.gt(0).any() and np.isfinite(norm).any():
@@ -130,15 +161,35 @@ def diagnose(
             "no layer could be measured on a graph, so there is no verdict; the warnings above say "
             "why. Pass layers=[...] with modules that are called with an edge_index."
         )
+    if parts:
+        table = table.join(factors(table))
     found = findings(table)
+    useful = None
+    if labelled.judged_on is not None and probe.graph is not None and probe.features is not None:
+        accuracies = tuple(map(float, table["probe_accuracy"]))
+        useful = usefulness(
+            labelled.judged_on, labelled.trained_on, probe.features, probe.graph, accuracies, out
+        )
+        table["propagation_accuracy"] = table["layer"].map(useful.propagation)
+        low = useful.low_accuracy()
+        found = (*map(useful.judged, found), *([low] if low else []))
+    untrained = useful is not None and useful.learned is False
     degree = mean_degree(data, int(table["nodes"].iloc[0]))
     return Diagnosis(
-        kind=found[0].kind if found else "healthy",
+        kind=found[0].kind if found else "untrained" if untrained else "healthy",
         layer=found[0].layer if found else None,
         findings=found,
-        notes=sharpening_note(table),
-        advice=advise(found, table, model, degree),
-        table=table,
+        notes=(
+            *failed,
+            *offset_note(table, found),
+            *sharpening_note(table),
+            *training_note(useful),
+        ),
+        advice=advise(
+            found, table, model, degree, trained=useful is not None and useful.learned is True
+        ),
+        table=table.drop(columns=[name for name in RAW if name in table]),
+        usefulness=useful,
     )
 
 
@@ -173,76 +224,6 @@ def report(
     return diagnosis
 
 
-def run_model(model: Module, data: Any) -> Any:
-    """Call ``model`` with a tuple of arguments, or with the attributes of ``data`` it names.
-
-    A model that names none gets ``data`` as its only argument, or ``data.x`` and
-    ``data.edge_index`` as its first two.
-    """
-    signature = inspect.signature(model.forward)
-    args, named = arguments_of(signature, data)
-    try:
-        signature.bind(*args, **named)
-    except TypeError as error:
-        raise TypeError(
-            f"{type(model).__name__}.forward{signature} does not fit the data: {error}. Pass its "
-            "arguments as a tuple, as in (data.x, data.edge_index), or a function that calls it, "
-            "run=lambda model, data: model(...)."
-        ) from None
-    return model(*args, **named)
-
-
-def arguments_of(signature: inspect.Signature, data: Any) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return the positional and the named arguments of a model that is run on ``data``."""
-    if isinstance(data, tuple | list):
-        if wrong := [type(each).__name__ for each in data if isinstance(each, np.ndarray | list)]:
-            raise TypeError(
-                f"a model is run on tensors, but got a {wrong[0]}: torch.as_tensor(it)."
-            )
-        return data, {}
-    if not hasattr(data, "keys"):  # neither a Data nor a mapping
-        raise TypeError(
-            "data must be a torch_geometric Data, or the model's arguments as a tuple "
-            f"(x, edge_index), but is a {type(data).__name__}."
-        )
-    parameters = signature.parameters
-    named = {name: data[name] for name in parameters if name in data and data[name] is not None}
-    needed = [
-        p.name
-        for p in parameters.values()
-        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    if ("x" in named or "edge_index" in named) and named.keys() >= set(needed):
-        return (), named
-    if len(needed) == 1 and not named:
-        return (data,), {}
-    if missing := [name for name in ("x", "edge_index") if name not in data]:
-        raise ValueError(f"data has no {' and no '.join(missing)}, which the model needs.")
-    return (data["x"], data["edge_index"]), {}
-
-
-@contextmanager
-def evaluation_mode(model: Module) -> Iterator[None]:
-    """Put the model into evaluation mode, and afterwards every module back into its own mode."""
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
-
-
-def mean_degree(data: Any, num_nodes: int) -> float:
-    """Return the mean degree of the graph in ``data``, made undirected; 0 if there is none."""
-    pair = isinstance(data, tuple | list)
-    found = data[1:2] if pair else [getattr(data, name, None) for name in ("edge_index", "adj_t")]
-    adjacency = next((a for a in found if a is not None), None)
-    if adjacency is None:
-        return 0.0
-    return float(as_graph(adjacency, num_nodes, symmetrize=True).degree.mean())
-
-
 def headline(finding: Finding, num_layers: int) -> str:
     """Return the kind and the layers of a finding in words."""
     names = {"smoothing": "Oversmoothing", "rank loss": "Loss of rank"}
@@ -254,7 +235,7 @@ def headline(finding: Finding, num_layers: int) -> str:
     return f"{name} between layers {finding.layer} and {finding.last} of {num_layers}"
 
 
-def healthy_text(table: pd.DataFrame) -> str:
+def healthy_text(kind: Kind, table: pd.DataFrame) -> str:
     """Return the ranges of the main measures in words."""
     measures = {
         "scale-free energy": scale_free_energy(table),
@@ -265,7 +246,8 @@ def healthy_text(table: pd.DataFrame) -> str:
         f"the {name} is between {format_number(np.nanmin(v))} and {format_number(np.nanmax(v))}"
         for name, v in measures.items()
     ]
-    return f"Healthy: over {len(table)} layers " + ", ".join(ranges) + "."
+    word = "Healthy" if kind == "healthy" else "Untrained, and nothing wrong is found"
+    return f"{word}: over {len(table)} layers " + ", ".join(ranges) + "."
 
 
 def sharpening_note(table: pd.DataFrame) -> tuple[str, ...]:
@@ -279,3 +261,32 @@ def sharpening_note(table: pd.DataFrame) -> tuple[str, ...]:
         f"{format_number(float(energy[most]))} at layer {most + 1}, where 1 means unrelated. "
         "If neighbours share labels, try a smaller λ or T.",
     )
+
+
+def offset_note(table: pd.DataFrame, found: tuple[Finding, ...]) -> tuple[str, ...]:
+    """Return a note if nodes are alike only because the layers add a vector to all of them."""
+    energy = scale_free_energy(table)
+    if not np.nanmin(energy, initial=1) < SMOOTHED or any(
+        finding.kind in ("smoothing", "offset") for finding in found
+    ):
+        return ()
+    least = int(np.nanargmin(energy))
+    return (
+        "Note: biases add a vector to all nodes that is large beside their differences; the "
+        f"scale-free energy is {format_number(float(energy[least]))} at layer {least + 1}. "
+        "Aggregation does not do this, and training usually changes it.",
+    )
+
+
+def training_note(useful: Usefulness | None) -> tuple[str, ...]:
+    """Return a note if the model may be untrained, and is judged as it was made."""
+    if useful is not None and useful.learned:
+        return ()
+    if useful is not None and useful.learned is False:
+        return (
+            "Note: the model answers no better than chance on the nodes it is trained on. Either "
+            "it is untrained, and this describes its initialisation, or training has failed.",
+        )
+    hint = "" if useful else " Labels (data.y, or labels=) would tell whether it hurts."
+    words = "Note: this describes the weights as they are; in an untrained model, how they start."
+    return (words + hint,)

@@ -1,7 +1,10 @@
-"""Measures of an embedding as a matrix, without its graph: rank, norm and dead units.
+"""Measures of an embedding as a matrix, without its graph: ranks, norm, correlation, dead units.
 
 All take features ``x``, ``[n, F]``, and return a 0-dimensional float64 tensor.
 """
+
+import warnings
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -24,12 +27,54 @@ def effective_rank(x: Tensor) -> Tensor:
         >>> effective_rank(torch.diag(torch.tensor([5.0, 5.0, 5.0, 0.0])))
         tensor(3.0000, dtype=torch.float64)
     """
-    values = singular_values(x)
-    share = values / values.sum()
-    return torch.special.entr(share).sum().exp()
+    return ON_SPECTRUM["effective_rank"](singular_values(x), x)
 
 
 def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
+    r"""Return the numerical or stable rank :math:`\lVert X \rVert_F^2 / \lVert X \rVert_2^2`.
+
+    It is between 1, if all rows are parallel, and the rank. It tells how much of the squared norm
+    lies outside the strongest direction, so it reacts first when rows become parallel. It cannot
+    tell how the rest is spread: an offset that all nodes share keeps it near 1, however many other
+    directions there are. NaN for zeros and for non-finite values.
+    Reference: https://arxiv.org/abs/math/0503442 (Rudelson & Vershynin, 2007).
+
+    Args:
+        x: features, ``[n, F]``.
+        tolerance: deprecated; with it the result is that of :func:`matrix_rank`.
+
+    Example:
+        >>> numerical_rank(torch.diag(torch.tensor([2.0, 1.0, 1.0])))  # (4 + 1 + 1) / 4
+        tensor(1.5000, dtype=torch.float64)
+    """
+    if tolerance is not None:
+        warnings.warn(
+            "numerical_rank(x, tolerance) is called matrix_rank(x, tolerance) now.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return matrix_rank(x, tolerance)
+    return ON_SPECTRUM["numerical_rank"](singular_values(x), x)
+
+
+def rank_one_distance(x: Tensor) -> Tensor:
+    r"""Return the distance to the nearest matrix of rank one, as a share of the nuclear norm.
+
+    .. math:: 1 - \sigma_1 / \sum_k \sigma_k
+
+    0 means that all rows are parallel, the limit that Roth & Liebig (2023) show for any
+    aggregation. It tells how far an embedding is from that limit, whatever its scale and whether
+    neighbours are alike. It cannot tell one remaining direction from several.
+    NaN for zeros and for non-finite values. Reference: https://arxiv.org/abs/2308.16800.
+
+    Example:
+        >>> rank_one_distance(torch.diag(torch.tensor([3.0, 1.0])))  # 1 − 3/4
+        tensor(0.2500, dtype=torch.float64)
+    """
+    return ON_SPECTRUM["rank_one_distance"](singular_values(x), x)
+
+
+def matrix_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
     r"""Return the number of singular values above ``tolerance`` times the largest.
 
     A weak direction counts as much as the strongest one, so it falls long after
@@ -42,15 +87,35 @@ def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
             singular values computed here are too inexact for tolerances below 1e-7.
 
     Example:
-        >>> numerical_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]))
+        >>> matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]))
         tensor(1., dtype=torch.float64)
     """
-    values = singular_values(x)
-    if tolerance is None:
-        tolerance = max(x.shape) * torch.finfo(torch.float32).eps
-    largest = values.max()
-    rank = (values > tolerance * largest).double().sum()
-    return torch.where(largest.isnan(), largest, rank)
+    return count_above(singular_values(x), x, tolerance)
+
+
+def column_correlation(x: Tensor) -> Tensor:
+    r"""Return the mean absolute Pearson correlation between two columns (DeCorr's Corr).
+
+    0 means that units are unrelated, 1 that each is a linear function of any other. It tells
+    whether units repeat each other, also where an offset that all nodes share hides it from the
+    ranks. It cannot tell how large differences are: it is blind to the scale and offset of a unit.
+    Constant units are left out; NaN with fewer than two others, and for non-finite values.
+    Reference: https://arxiv.org/abs/2206.07743 (Jin et al., 2022).
+
+    Example:
+        >>> column_correlation(torch.tensor([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]]))
+        tensor(1.0000, dtype=torch.float64)
+    """
+    x = rescaled(x)
+    centred = x - x.mean(0)
+    length = centred.norm(dim=0)
+    # Rounding leaves a constant column of size 1 with differences of about 1e-16 per row.
+    varying = length > 1e-12 * x.norm(dim=0)
+    unit = centred[:, varying] / length[varying]
+    count = unit.size(1)
+    if count < 2 or not bool(length.isfinite().all()):
+        return x.new_tensor(torch.nan)
+    return ((unit.T @ unit).abs().sum() - count) / (count * (count - 1))
 
 
 def norm(x: Tensor) -> Tensor:
@@ -81,7 +146,7 @@ def dead_units(x: Tensor) -> Tensor:
         >>> dead_units(torch.tensor([[1.0, 0.0], [2.0, 0.0]]))
         tensor(0.5000, dtype=torch.float64)
     """
-    return (x == 0).all(0).double().mean()
+    return (x.detach().abs().amax(0) == 0).double().mean()
 
 
 def singular_values(x: Tensor) -> Tensor:
@@ -94,3 +159,21 @@ def singular_values(x: Tensor) -> Tensor:
     if not bool(gram.isfinite().all()):
         return gram.new_full(gram.shape[:1], torch.nan)
     return torch.linalg.eigvalsh(gram).clamp(min=0).sqrt()
+
+
+def count_above(values: Tensor, x: Tensor, tolerance: float | None = None) -> Tensor:
+    """Return how many singular values of ``x`` are above ``tolerance`` times the largest."""
+    if tolerance is None:
+        tolerance = max(x.shape) * torch.finfo(torch.float32).eps
+    largest = values.max()
+    rank = (values > tolerance * largest).double().sum()
+    return torch.where(largest.isnan(), largest, rank)
+
+
+# The measures that need only the singular values, of which a probe computes them once per layer.
+ON_SPECTRUM: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "effective_rank": lambda values, x: torch.special.entr(values / values.sum()).sum().exp(),
+    "numerical_rank": lambda values, x: (values / values.max()).square().sum(),
+    "rank_one_distance": lambda values, x: 1 - values.max() / values.sum(),
+    "matrix_rank": count_above,
+}

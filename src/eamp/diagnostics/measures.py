@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from eamp.diagnostics import energies, matrix_measures, similarity
+from eamp.diagnostics import eigenspace, energies, matrix_measures, similarity
 from eamp.functional import entropy
 from eamp.graph import Graph
 
 OnGraph = Callable[[Tensor, Graph], Tensor | float]
 OnFeatures = Callable[[Tensor], Tensor | float]
+OnSpectrum = Callable[[Tensor, Tensor], Tensor]
 MeasureSelection = str | Iterable[str] | Mapping[str, OnGraph] | None
 
 ON_GRAPH: dict[str, OnGraph] = {
@@ -26,12 +27,14 @@ ON_GRAPH: dict[str, OnGraph] = {
     "mad": similarity.mad,
     "mad_gap": similarity.mad_gap,
 }
+ON_SPECTRUM: dict[str, OnSpectrum] = matrix_measures.ON_SPECTRUM
 ON_FEATURES: dict[str, OnFeatures] = {
     "norm": matrix_measures.norm,
-    "effective_rank": matrix_measures.effective_rank,
-    "numerical_rank": matrix_measures.numerical_rank,
+    "column_correlation": matrix_measures.column_correlation,
     "dead_units": matrix_measures.dead_units,
 }
+# Measures that cost more than a forward pass, and are taken only if they are named.
+EXPENSIVE: dict[str, OnGraph] = {"eigenspace_share": eigenspace.eigenspace_share}
 NEEDS_LABELS = "group_distance_ratio"
 
 
@@ -40,28 +43,32 @@ class Measures:
     """The measures that a probe takes, as functions by name."""
 
     on_graph: dict[str, OnGraph]
-    on_features: dict[str, OnFeatures]
+    on_features: dict[str, OnFeatures] = field(default_factory=dict)
+    on_spectrum: dict[str, OnSpectrum] = field(default_factory=dict)
 
     def evaluate(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
         """Return every measure as a number; without a graph, NaN for those that need one."""
-        if graph is not None and self.on_features:
-            graph.require_all_rows(f"measuring {', '.join(self.on_features)}")
+        of_all_rows = [*self.on_features, *self.on_spectrum]
+        if graph is not None and of_all_rows:
+            graph.require_all_rows(f"measuring {', '.join(of_all_rows)}")
         with torch.no_grad():
-            on_graph = {
+            row = {
                 name: math.nan if graph is None else float(measure(x, graph))
                 for name, measure in self.on_graph.items()
             }
-            return on_graph | {
-                name: float(measure(x)) for name, measure in self.on_features.items()
-            }
+            row |= {name: float(measure(x)) for name, measure in self.on_features.items()}
+            if self.on_spectrum:
+                values = matrix_measures.singular_values(x)
+                row |= {name: float(f(values, x)) for name, f in self.on_spectrum.items()}
+            return row
 
 
 def select_measures(
     selection: MeasureSelection, temperature: float, labels: Tensor | None
 ) -> Measures:
-    """Return all measures, those named, or a user's own, as functions of features and graph."""
+    """Return all cheap measures, those named, or a user's own."""
     if isinstance(selection, Mapping):
-        return Measures(dict(selection), {})
+        return Measures(dict(selection))
     on_graph = ON_GRAPH | {"entropy": lambda x, graph: entropy(x.double(), graph, temperature)}
     on_features = dict(ON_FEATURES)
     if labels is not None and not isinstance(labels, Tensor):
@@ -72,7 +79,7 @@ def select_measures(
     if labels is not None:
         on_features[NEEDS_LABELS] = partial(class_separation, labels=labels)
     if selection is None:
-        return Measures(on_graph, on_features)
+        return Measures(on_graph, on_features, ON_SPECTRUM)
     if not isinstance(selection, Iterable):
         raise TypeError(
             f"measures must be names, or a mapping of names to functions, but is {selection!r}."
@@ -80,14 +87,17 @@ def select_measures(
     wanted = [selection] if isinstance(selection, str) else list(selection)
     if NEEDS_LABELS in wanted and labels is None:
         raise ValueError(f"{NEEDS_LABELS} compares classes, but got no labels. Pass labels=data.y.")
-    if unknown := [name for name in wanted if name not in on_graph and name not in on_features]:
+    on_graph |= EXPENSIVE
+    known = [*on_graph, *on_features, *ON_SPECTRUM]
+    if unknown := [name for name in wanted if name not in known]:
         raise ValueError(
-            f"no measure is named {', '.join(unknown)}. Pass names among "
-            f"{', '.join([*on_graph, *on_features])}, or a mapping of names to functions."
+            f"no measure is named {', '.join(unknown)}. Pass names among {', '.join(known)}, or a "
+            "mapping of names to functions."
         )
     return Measures(
         {name: on_graph[name] for name in wanted if name in on_graph},
         {name: on_features[name] for name in wanted if name in on_features},
+        {name: ON_SPECTRUM[name] for name in wanted if name in ON_SPECTRUM},
     )
 
 

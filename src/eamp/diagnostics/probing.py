@@ -208,7 +208,19 @@ class Probe:
             row["gradient"] = float("nan")
             if x.requires_grad:
                 x.register_hook(partial(record_gradient, row))
+        row |= self._also_measure(layer, args, kwargs, x, graph)
         self.rows.append(row)
+
+    def _also_measure(
+        self,
+        layer: Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Tensor,
+        graph: Graph | None,
+    ) -> Row:
+        """Return further numbers about the call of a layer; a diagnosis has some."""
+        return {}
 
     def _graph_of(self, adjacency: Any, name: str, x: Tensor) -> Graph | None:
         """Return the graph of a call, or warn and return ``None`` if it does not fit ``x``."""

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Module
+from torch_geometric.nn import DeepGCNLayer
 
 from eamp.graph import Graph
 from eamp.nn.checks import check_module
@@ -16,7 +17,9 @@ def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
     """Return the modules to watch with their names; a shared module has its first name."""
     check_module(model, "diagnose")
     if selection is None:
-        found = list(message_passing_layers(model))
+        # A block with a residual connection is watched as a whole, because the layer inside does
+        # not return the sum.
+        found = list(message_passing_layers(model, also=lambda _, m: isinstance(m, DeepGCNLayer)))
     else:
         names, types = split(selection)
         check_names(model, names)

@@ -1,0 +1,246 @@
+"""A probe that takes layers apart: what the weights do, the aggregation, and what follows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.nn import Module
+from torch.utils.hooks import RemovableHandle
+
+from eamp.diagnostics.energies import rayleigh_quotient, relative_energy
+from eamp.diagnostics.jacobian import largest_singular_value
+from eamp.diagnostics.linear_probe import LabelledNodes
+from eamp.diagnostics.matrix_measures import effective_rank, norm
+from eamp.diagnostics.probing import Probe, Row
+from eamp.diagnostics.replay import without_aggregation
+from eamp.graph import Graph
+
+# The rank of a wider input, such as words, would cost more than all layers together.
+WIDEST_RANK = 512
+SEED = 0  # of the random gradient at the output
+
+
+class Dissection(Probe):
+    """A probe that also measures a layer's input, and its output without aggregation.
+
+    ``input_...`` are measures of the embedding that enters a layer. It is the embedding behind
+    everything that stands between two layers: activation, norm, residual connection.
+    ``alone_...`` are measures of what the layer returns if every node is its own only neighbour.
+
+    Args:
+        model: the model.
+        parts: whether to run every layer again without aggregation.
+        backward: whether to send a gradient back.
+        jacobians: whether to find the largest singular values of the layers' Jacobians.
+        nodes: labelled nodes for linear probes.
+        options: those of :class:`~eamp.diagnostics.Probe`.
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        parts: bool = True,
+        backward: bool = True,
+        jacobians: bool = False,
+        nodes: LabelledNodes | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, **options)
+        self.parts, self.backward, self.nodes = parts, backward, nodes
+        self.jacobians, self.recording = jacobians, backward or jacobians
+        self.calls: list[Call] = []
+        self.features: Tensor | None = None  # the input of the first layer
+        self.graph: Graph | None = None  # and its graph
+
+    def __enter__(self) -> Dissection:
+        """Add the hooks."""
+        super().__enter__()
+        if self.recording:
+            self._handles += [watch_input(layer) for layer in self.watched]
+        return self
+
+    def _start_pass(self) -> None:
+        super()._start_pass()
+        self.calls, self.features, self.graph = [], None, None
+
+    def _also_measure(
+        self,
+        layer: Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Tensor,
+        graph: Graph | None,
+    ) -> Row:
+        given: Any = args[0] if args else kwargs.get("x")
+        matrix = isinstance(given, Tensor) and given.dim() == 2 and given.is_floating_point()
+        x = given if matrix and given.layout == torch.strided else None
+        if self.features is None and x is not None:
+            self.features, self.graph = x.detach(), graph
+        alone, leaf = None, None
+        if self.parts and x is not None:
+            leaf = x.detach().requires_grad_(self.recording)
+            with torch.set_grad_enabled(self.recording):
+                alone = without_aggregation(layer, leaf, args, kwargs, out.shape)
+        row = {f"input_{name}": value for name, value in state(x, graph).items()}
+        row |= {f"alone_{name}": value for name, value in state(alone, graph).items()}
+        if self.nodes is not None:
+            row["probe_accuracy"] = self.nodes.accuracy(out)
+        if self.recording:
+            self.calls.append(Call(x, out, leaf, alone, self.jacobians))
+        return row
+
+    def finish(self, out: Any) -> tuple[str, ...]:
+        """Measure the model's output, and send a random gradient back from there.
+
+        ``after_...`` are measures of what follows a layer: the next one's input, or the output.
+        ``gradient`` is the norm of the gradient at a layer's output, ``input_gradient`` at its
+        input, over all paths, and ``layer_gradient`` at its input through the layer alone.
+        ``alone_gradient`` is what the layer without aggregation would make of ``gradient``.
+
+        Returns:
+            A note if the model cannot be differentiated.
+        """
+        out = out[0] if isinstance(out, tuple | list) and out else out
+        notes = self._differentiate(out)
+        matrix = isinstance(out, Tensor) and out.dim() == 2 and out.is_floating_point()
+        fits = matrix and self.graph is not None and out.size(0) == self.graph.num_nodes
+        last = state(out if fits else None, self.graph)
+        if self.backward:
+            last["gradient"] = length(self._seed(out)) if fits else math.nan
+        following = [*self.rows[1:], {f"input_{name}": value for name, value in last.items()}]
+        for row, after in zip(self.rows, following, strict=True):
+            row |= {f"after_{name}": after.get(f"input_{name}", math.nan) for name in last}
+        return notes
+
+    def _differentiate(self, out: Any) -> tuple[str, ...]:
+        if not self.recording or not isinstance(out, Tensor) or not out.requires_grad:
+            return ()
+        try:
+            if self.backward:
+                self._record_gradients(out)
+            if self.jacobians:
+                record_jacobians(self.rows, self.calls)
+        except (RuntimeError, NotImplementedError) as error:
+            reason = str(error).splitlines()[0]
+            return (f"Note: gradients are unknown, because the model has none: {reason}",)
+        finally:
+            self.calls = []  # they hold the graph of derivatives
+        return ()
+
+    def _seed(self, out: Tensor) -> Tensor:
+        """Return the random gradient at the output."""
+        generator = torch.Generator().manual_seed(SEED)
+        return torch.randn(out.shape, generator=generator, dtype=torch.float64).to(out)
+
+    def _record_gradients(self, out: Tensor) -> None:
+        edges = [edge for call in self.calls for edge in (call.out, call.x, call.inside)]
+        wanted = [edge for edge in edges if edge is not None]
+        seed = self._seed(out)
+        found = iter(
+            torch.autograd.grad(out, wanted, seed, allow_unused=True, retain_graph=self.jacobians)
+        )
+        gradients = [None if edge is None else next(found) for edge in edges]
+        for row, call, k in zip(self.rows, self.calls, range(0, len(edges), 3), strict=True):
+            row["gradient"] = length(gradients[k])
+            row["input_gradient"] = length(gradients[k + 1])
+            row["layer_gradient"] = length(gradients[k + 2])
+            row["alone_gradient"] = length(call.back_alone(gradients[k], self.jacobians))
+
+
+class Call:
+    """One call of a layer: where gradients are measured, and tensors if Jacobians are asked for."""
+
+    def __init__(
+        self,
+        x: Tensor | None,
+        out: Tensor,
+        leaf: Tensor | None,
+        alone: Tensor | None,
+        keep: bool,
+    ) -> None:
+        original = getattr(x, "_eamp_original", None)
+        self.x, self.inside, self.out = map(edge_of, (original, x, out))
+        self.leaf, self.alone = leaf, alone
+        self.tensors = (original, x, out) if keep else None
+
+    def back_alone(self, gradient: Tensor | None, keep: bool) -> Tensor | None:
+        """Send a gradient back through the layer without aggregation."""
+        if gradient is None or self.leaf is None:
+            return None
+        if self.alone is None or not self.alone.requires_grad:
+            return None
+        (found,) = torch.autograd.grad(
+            self.alone, self.leaf, gradient, allow_unused=True, retain_graph=keep
+        )
+        return found
+
+
+def record_jacobians(rows: list[Row], calls: list[Call]) -> None:
+    """Record the largest singular values of the layers, with the factors of their parts.
+
+    ``jacobian`` is that of everything from a layer's input to the next one's, or to the output of
+    the last layer. It is the product of ``weights_jacobian``, that of the layer without
+    aggregation, ``aggregation_jacobian`` and ``between_jacobian``.
+    """
+    for k, (row, call) in enumerate(zip(rows, calls, strict=True)):
+        assert call.tensors is not None
+        x, inside, out = call.tensors
+        after = calls[k + 1].tensors if k + 1 < len(calls) else None
+        following = after[0] if after is not None else out
+        alone, layer = singular_value(call.alone, call.leaf), singular_value(out, inside)
+        whole = singular_value(following, x)
+        row["jacobian"], row["weights_jacobian"] = whole, alone
+        row["aggregation_jacobian"] = layer / alone if alone > 0 else math.nan
+        row["between_jacobian"] = whole / layer if layer > 0 else math.nan
+
+
+def singular_value(out: Tensor | None, x: Tensor | None) -> float:
+    """Return the largest singular value between two tensors; NaN if there is no derivative."""
+    if out is None or x is None or not (out.requires_grad and x.requires_grad):
+        return math.nan
+    return largest_singular_value(out, x)
+
+
+def watch_input(layer: Module) -> RemovableHandle:
+    """Give the layer an alias of its input, whose gradient comes through this layer alone."""
+
+    def alias(
+        layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        x = args[0] if args else kwargs.get("x")
+        if not isinstance(x, Tensor) or not x.is_floating_point() or x.layout != torch.strided:
+            return None
+        if not torch.is_grad_enabled() or x.is_inference():
+            return None
+        inside = x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
+        # Through data that does not require gradients, other paths stay unknown.
+        inside._eamp_original = x if x.requires_grad else None  # type: ignore[attr-defined]
+        return ((inside, *args[1:]), kwargs) if args else (args, kwargs | {"x": inside})
+
+    return layer.register_forward_pre_hook(alias, with_kwargs=True)
+
+
+def edge_of(x: Tensor | None) -> GradientEdge | None:
+    """Return the place of a tensor in the graph of derivatives; ``None`` if it has none."""
+    return get_gradient_edge(x) if x is not None and x.requires_grad else None
+
+
+def state(x: Tensor | None, graph: Graph | None) -> dict[str, float]:
+    """Return scale, scale-free energy and rank of an embedding; NaN if there is none."""
+    if x is None:
+        return {"norm": math.nan, "energy": math.nan, "rank": math.nan}
+    with torch.no_grad():
+        energy = math.nan
+        if graph is not None:
+            energy = float(torch.fmin(relative_energy(x, graph), rayleigh_quotient(x, graph)))
+        rank = float(effective_rank(x)) if min(x.shape) <= WIDEST_RANK else math.nan
+        return {"norm": float(norm(x)), "energy": energy, "rank": rank}
+
+
+def length(gradient: Tensor | None) -> float:
+    """Return the norm of a gradient; NaN if there is none."""
+    return math.nan if gradient is None else float(gradient.detach().double().norm())

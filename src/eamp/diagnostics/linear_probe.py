@@ -1,0 +1,143 @@
+"""Linear probes: how much of the labels a linear classifier can read from an embedding.
+
+A probe is ridge regression on one-hot labels, fitted in closed form and judged by stratified
+cross-validation on the labelled nodes. It has no optimiser and draws no random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from eamp.diagnostics.energies import rescaled
+
+FOLDS = 5
+# Strengths of the ridge, over the mean squared length of the centred rows.
+STRENGTHS = (1e-3, 1e-2, 1e-1)
+# Nodes and columns that are used at most, which bounds the cost on large graphs.
+MOST_NODES, WIDEST = 500, 256
+FEWEST_NODES = 10
+SEED = 0  # of the random directions onto which wider embeddings are projected
+
+
+@dataclass(frozen=True)
+class LabelledNodes:
+    """The nodes on which probes are fitted and judged, with their classes and folds.
+
+    Attributes:
+        nodes: their numbers.
+        labels: their labels.
+        classes: the same, numbered from 0 without gaps.
+        fold: the fold of each.
+        num_nodes: the number of all nodes, labelled or not.
+        num_classes: the number of classes, also of those without a node here.
+    """
+
+    nodes: Tensor
+    labels: Tensor
+    classes: Tensor
+    fold: Tensor
+    num_nodes: int
+    num_classes: int
+
+    @classmethod
+    def of(cls, labels: Tensor, mask: Tensor | None = None) -> LabelledNodes | None:
+        """Return the nodes with a class of at least two, or ``None`` if these are too few.
+
+        Args:
+            labels: classes ``[n]``; negative ones are unknown.
+            mask: the nodes to use, ``[n]``, such as ``data.train_mask``.
+        """
+        if labels.dim() != 1 or labels.is_floating_point() or labels.dtype == torch.bool:
+            return None
+        known = labels >= 0
+        if mask is not None:
+            known &= mask
+        nodes = known.nonzero().squeeze(1)
+        if nodes.numel() > MOST_NODES:
+            step = torch.linspace(0, nodes.numel() - 1, MOST_NODES, dtype=torch.float64)
+            nodes = nodes[step.round().long().to(nodes.device)]
+        _, classes, sizes = labels[nodes].unique(return_inverse=True, return_counts=True)
+        kept = sizes[classes] > 1  # a class of one node cannot be both fitted and judged
+        nodes = nodes[kept]
+        found, classes = labels[nodes].unique(return_inverse=True)
+        if nodes.numel() < FEWEST_NODES or found.numel() < 2:
+            return None
+        # Every class is dealt out to the folds in turn, so that all folds have the same shares.
+        order = classes.argsort(stable=True)
+        fold = torch.empty_like(classes)
+        fold[order] = torch.arange(nodes.numel(), device=nodes.device) % FOLDS
+        return cls(nodes, labels[nodes], classes, fold, labels.numel(), int(labels.max()) + 1)
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of always answering with the most frequent class."""
+        return float(self.classes.bincount().max() / self.classes.numel())
+
+    def accuracy(self, x: Tensor) -> float:
+        """Return the cross-validated accuracy of the best ridge strength; NaN if not finite."""
+        if x.size(0) != self.num_nodes:
+            return math.nan
+        return ridge_accuracy(x.detach()[self.nodes], self.classes, self.fold)
+
+
+def probe_accuracy(x: Tensor, labels: Tensor, mask: Tensor | None = None) -> float:
+    r"""Return the cross-validated accuracy of a linear classifier on an embedding.
+
+    The classifier is ridge regression on one-hot labels, with an intercept, fitted in closed form.
+    Each fifth of the labelled nodes is classified by the fit to the others. Of three strengths
+    of the ridge, the most accurate counts. The accuracy tells whether the classes can still be read
+    from the embedding, whatever its scale; it cannot tell whether training finds the classifier,
+    nor what a nonlinear one would read. Its standard error is :math:`\sqrt{p (1 - p) / n}`, about
+    .04 with 140 nodes. Of more than 500 labelled nodes, 500 are used, and an embedding wider than
+    256 is projected onto 256 random directions. NaN with fewer than ten nodes, with one class only,
+    and for non-finite values.
+
+    Args:
+        x: features, ``[n, F]``.
+        labels: classes ``[n]``; nodes with negative ones are left out.
+        mask: the nodes to use, such as ``data.train_mask``.
+
+    Example:
+        >>> x = torch.tensor([[-1.0], [1.0]]).repeat(10, 1)
+        >>> probe_accuracy(x, torch.tensor([0, 1]).repeat(10))
+        1.0
+    """
+    nodes = LabelledNodes.of(labels, mask)
+    return math.nan if nodes is None else nodes.accuracy(x)
+
+
+def ridge_accuracy(x: Tensor, classes: Tensor, fold: Tensor) -> float:
+    """Return the accuracy over all folds, of the best strength of the ridge."""
+    x = rescaled(x)
+    x = rescaled(x - x.mean(0))  # of an embedding with a large offset, the differences count
+    if not bool(x.isfinite().all()):
+        return math.nan
+    # The last column is the intercept, which has no penalty.
+    x = torch.cat([narrowed(x), x.new_ones(len(x), 1)], 1)
+    penalty = x.new_ones(x.size(1))
+    penalty[-1] = 1e-12
+    scale = x[:, :-1].square().sum() / x.size(0)
+    ridge = x.new_tensor(STRENGTHS).outer(penalty) * torch.where(scale > 0, scale, 1.0)
+    target = one_hot(classes).double()
+    inside = (fold == torch.arange(FOLDS, device=fold.device).unsqueeze(1)).double()  # [folds, n]
+    outside = (1 - inside).unsqueeze(2) * x
+    gram = outside.mT @ x  # [folds, F, F]
+    weights = torch.linalg.solve(
+        gram + torch.diag_embed(ridge).unsqueeze(1), outside.mT @ target
+    )  # [strengths, folds, F, classes]
+    answers = (x @ weights).argmax(3) == classes  # [strengths, folds, n]
+    return float((answers * inside).sum((1, 2)).max() / len(x))
+
+
+def narrowed(x: Tensor) -> Tensor:
+    """Return ``x`` on at most :data:`WIDEST` random directions, which keep most distances."""
+    if x.size(1) <= WIDEST:
+        return x
+    generator = torch.Generator().manual_seed(SEED)
+    directions = torch.randn(x.size(1), WIDEST, generator=generator) / math.sqrt(WIDEST)
+    return x @ directions.to(x)
