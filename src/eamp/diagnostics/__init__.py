@@ -8,17 +8,20 @@ from eamp.diagnostics.energies import (
     relative_energy,
     rusch_energy,
 )
+from eamp.diagnostics.influence import Influence, influence
 from eamp.diagnostics.matrix_measures import dead_units, effective_rank, norm, numerical_rank
 from eamp.diagnostics.probing import Probe, probe
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
 
 __all__ = [
     "Diagnosis",
+    "Influence",
     "Probe",
     "dead_units",
     "diagnose",
     "effective_rank",
     "group_distance_ratio",
+    "influence",
     "laplacian_energy",
     "mad",
     "mad_gap",
