@@ -11,12 +11,15 @@ from eamp.diagnostics.energies import (
 from eamp.diagnostics.influence import Influence, influence
 from eamp.diagnostics.matrix_measures import dead_units, effective_rank, norm, numerical_rank
 from eamp.diagnostics.probing import Probe, probe
+from eamp.diagnostics.resistance import Bottlenecks, bottlenecks
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
 
 __all__ = [
+    "Bottlenecks",
     "Diagnosis",
     "Influence",
     "Probe",
+    "bottlenecks",
     "dead_units",
     "diagnose",
     "effective_rank",
