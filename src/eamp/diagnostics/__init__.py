@@ -10,14 +10,18 @@ from eamp.diagnostics.energies import (
 )
 from eamp.diagnostics.influence import Influence, influence
 from eamp.diagnostics.matrix_measures import dead_units, effective_rank, norm, numerical_rank
+from eamp.diagnostics.monitor import Alarm, CollapseWarning, Monitor
 from eamp.diagnostics.probing import Probe, probe
 from eamp.diagnostics.resistance import Bottlenecks, bottlenecks
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
 
 __all__ = [
+    "Alarm",
     "Bottlenecks",
+    "CollapseWarning",
     "Diagnosis",
     "Influence",
+    "Monitor",
     "Probe",
     "bottlenecks",
     "dead_units",
