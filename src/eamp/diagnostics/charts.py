@@ -49,20 +49,24 @@ def depth_charts(
     table: pd.DataFrame, measures: Iterable[str] | None = None, mark: int | None = None
 ) -> alt.ConcatChart:
     """Return one chart per measure against depth, with a rule at layer ``mark``."""
-    known = table.dropna(axis=1, how="all").columns
-    available = [name for name in known if name not in LAYER_COLUMNS]
-    if measures is None:
-        default = [name for name in TITLES if name in available and name not in ON_REQUEST]
-        chosen = default + [name for name in available if name not in TITLES] or available
-    else:
-        chosen = list(measures)
-        if missing := [name for name in chosen if name not in table.columns]:
-            raise ValueError(
-                f"the table has no {', '.join(missing)}. Choose among {', '.join(available)}."
-            )
-    charts = [depth_chart(table, name, mark) for name in chosen]
+    charts = [depth_chart(table, name, mark) for name in drawn_measures(table, measures)]
     grid = alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=18)
     return grid.configure_view(strokeWidth=0)
+
+
+def drawn_measures(table: pd.DataFrame, measures: Iterable[str] | None = None) -> list[str]:
+    """Return the measures to draw: those asked for, or else all that have values and a use."""
+    numeric = table.select_dtypes("number").dropna(axis=1, how="all").columns
+    available = [name for name in numeric if name not in LAYER_COLUMNS]
+    if measures is None:
+        default = [name for name in TITLES if name in available and name not in ON_REQUEST]
+        return default + [name for name in available if name not in TITLES] or available
+    chosen = list(measures)
+    if missing := [name for name in chosen if name not in table.columns]:
+        raise ValueError(
+            f"the table has no {', '.join(missing)}. Choose among {', '.join(available)}."
+        )
+    return chosen
 
 
 def depth_chart(
