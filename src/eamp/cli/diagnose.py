@@ -1,12 +1,20 @@
-"""Run an untrained model once on a dataset, and print what its layers do to the embedding."""
+"""Run a model once on a dataset, and say what its layers do to the embedding.
 
+The model is one of eamp's, untrained, or one's own: --model module:function names a function that
+returns a model and its data.
+"""
+
+import shlex
+import sys
 from pathlib import Path
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
 from eamp.cli import options as shared
+from eamp.files import check_writable
 
-EXAMPLE = "eamp diagnose --model gcn --data cora --depth 64 --output out/diagnosis"
+EXAMPLE = "eamp diagnose --model gcn --data cora --depth 64 --report out/diagnosis.html"
 
 
 def add(parser: ArgumentParser) -> None:
@@ -14,12 +22,41 @@ def add(parser: ArgumentParser) -> None:
     training = ("protocol", "changes", "normalize_features", "split")
     shared.add_cell(parser, depth=64, without=training)
     parser.add_argument("--output", type=Path | None, help="folder for words, table and charts")
+    parser.add_argument(
+        "--report",
+        type=Path | None,
+        help="HTML file for a page with the verdict, the layers, and before and after the cure",
+    )
 
 
 def run(options: Namespace) -> int:
-    """Print the diagnosis, and save it if a folder is given."""
+    """Print the diagnosis, and save it if a folder or a file is given."""
     from eamp.diagnostics import report  # heavy: imported when the command runs
 
-    cell = shared.cell_from(options)
-    report(cell.build(), (cell.graph.x, cell.graph.edge_index), folder=options.output)
+    if options.report is not None:  # told before the model runs
+        check_writable(options.report.parent)
+    model, data, subject = subject_of(options)
+    diagnosis = report(model, data, folder=options.output)
+    if options.report is not None:
+        # heavy: imported when a page is written
+        from eamp.report.cures import cures
+        from eamp.report.diagnosis_page import write_diagnosis
+
+        command = shlex.join(["eamp", *sys.argv[1:]])
+        found = cures(diagnosis, model, data)
+        write_diagnosis(options.report, diagnosis, subject=subject, cures=found, command=command)
+        print(f"Written to {options.report}")
     return 0
+
+
+def subject_of(options: Namespace) -> tuple[Any, Any, str]:
+    """Return the model, its data, and both in words."""
+    if ":" in options.model:
+        from eamp.cli.own_model import load_own_model  # heavy: imports the user's code
+
+        model, data = load_own_model(options.model)
+        return model, data, f"{type(model).__name__} of {options.model}"
+    cell = shared.cell_from(options)
+    data = (cell.graph.x, cell.graph.edge_index)
+    layers = f"{options.depth} layers × {options.width}"
+    return cell.build(), data, f"{options.model}, {layers}, untrained, on {options.data}"

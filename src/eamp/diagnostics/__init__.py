@@ -9,6 +9,7 @@ from eamp.diagnostics.energies import (
     relative_energy,
     rusch_energy,
 )
+from eamp.diagnostics.influence import Influence, influence
 from eamp.diagnostics.jacobian import largest_singular_value
 from eamp.diagnostics.linear_probe import probe_accuracy
 from eamp.diagnostics.matrix_measures import (
@@ -20,18 +21,27 @@ from eamp.diagnostics.matrix_measures import (
     numerical_rank,
     rank_one_distance,
 )
+from eamp.diagnostics.monitor import Alarm, CollapseWarning, Monitor
 from eamp.diagnostics.probing import Probe, probe
+from eamp.diagnostics.resistance import Bottlenecks, bottlenecks
 from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
 
 __all__ = [
+    "Alarm",
+    "Bottlenecks",
+    "CollapseWarning",
     "Diagnosis",
+    "Influence",
+    "Monitor",
     "Probe",
+    "bottlenecks",
     "column_correlation",
     "dead_units",
     "diagnose",
     "effective_rank",
     "eigenspace_share",
     "group_distance_ratio",
+    "influence",
     "laplacian_energy",
     "largest_singular_value",
     "mad",

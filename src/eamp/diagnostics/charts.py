@@ -62,20 +62,24 @@ def depth_charts(
     table: pd.DataFrame, measures: Iterable[str] | None = None, mark: int | None = None
 ) -> alt.ConcatChart:
     """Return one chart per measure against depth, with a rule at layer ``mark``."""
-    known = table.dropna(axis=1, how="all").columns
-    available = [name for name in known if name not in LAYER_COLUMNS]
-    if measures is None:
-        default = [name for name in TITLES if name in available and name not in ON_REQUEST]
-        chosen = default + [name for name in available if name not in TITLES] or available
-    else:
-        chosen = list(measures)
-        if missing := [name for name in chosen if name not in table.columns]:
-            raise ValueError(
-                f"the table has no {', '.join(missing)}. Choose among {', '.join(available)}."
-            )
-    charts = [depth_chart(table, name, mark) for name in chosen]
+    charts = [depth_chart(table, name, mark) for name in drawn_measures(table, measures)]
     grid = OfflineConcatChart(concat=charts, columns=min(COLUMNS, len(charts)), spacing=18)
     return grid.configure_view(strokeWidth=0)
+
+
+def drawn_measures(table: pd.DataFrame, measures: Iterable[str] | None = None) -> list[str]:
+    """Return the measures to draw: those asked for, or else all that have values and a use."""
+    numeric = table.select_dtypes("number").dropna(axis=1, how="all").columns
+    available = [name for name in numeric if name not in LAYER_COLUMNS]
+    if measures is None:
+        default = [name for name in TITLES if name in available and name not in ON_REQUEST]
+        return default + [name for name in available if name not in TITLES] or available
+    chosen = list(measures)
+    if missing := [name for name in chosen if name not in table.columns]:
+        raise ValueError(
+            f"the table has no {', '.join(missing)}. Choose among {', '.join(available)}."
+        )
+    return chosen
 
 
 def depth_chart(
@@ -130,3 +134,23 @@ def value_axis(measure: str, values: Iterable[float], log: bool) -> alt.Y:
     else:
         scale, axis = alt.Scale(zero=True), styled_axis(tickCount=4)
     return alt.Y(f"{measure}:Q", title=None, scale=scale, axis=axis)
+
+
+def influence_chart(
+    shares: Iterable[float], mean_distance: float
+) -> alt.LayerChart | alt.FacetChart:
+    """Return bars of the influence by distance, with a rule at the mean distance."""
+    data = pd.DataFrame({"share": list(shares)}).rename_axis("distance").reset_index()
+    furthest = int(data["distance"].max())
+    scale = alt.Scale(domain=[-0.5, furthest + 0.5], nice=False)
+    axis = alt.Axis(tickCount=min(furthest + 1, 12), tickMinStep=1, format="d", grid=False)
+    base = alt.Chart(width=2 * WIDTH, height=HEIGHT)
+    bars = base.mark_bar(size=min(24, 2 * WIDTH / (furthest + 1) * 0.7)).encode(
+        x=alt.X("distance:Q", title="distance (edges)", scale=scale, axis=axis),
+        y=alt.Y("share:Q", title="share of the influence", axis=alt.Axis(format="%", domain=False)),
+        tooltip=["distance", alt.Tooltip("share", format=".1%")],
+    )
+    rule = base.mark_rule(strokeDash=[4, 3], color=MARK_COLOUR, strokeWidth=1.4)
+    rule = rule.encode(x=alt.X("distance:Q"), tooltip=alt.Tooltip("distance", title="range R"))
+    mean = pd.DataFrame({"distance": [mean_distance]})
+    return alt.layer(bars.properties(data=data), rule.properties(data=mean))

@@ -1,0 +1,92 @@
+"""The cures that a diagnosis proposes, as models that can be built and measured."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from eamp.diagnostics import Diagnosis, diagnose
+from eamp.diagnostics.diagnosis import headline
+from eamp.nn import MODELS, unwrap, wrap
+
+WRAP = re.compile(r"eamp\.wrap\((?:eamp\.unwrap\(model\)|model)(, [^()]*)\)")
+NAMED = re.compile(r'eamp\.nn\.MODELS\["([\w-]+)"\]')
+
+
+@dataclass(frozen=True)
+class Cure:
+    """A model that follows the advice, and its diagnosis."""
+
+    name: str
+    diagnosis: Diagnosis
+
+    @property
+    def words(self) -> str:
+        """The verdict on the cured model, in one sentence."""
+        return ". ".join(verdict_of(self.diagnosis))
+
+
+def cures(diagnosis: Diagnosis, model: Module, data: Any) -> tuple[Cure, ...]:
+    """Return the cures of ``diagnosis.advice`` that can be built without training.
+
+    These are ``eamp.wrap`` with options, around a copy of the model with its present weights, and
+    networks of ``eamp.nn.MODELS``, untrained, of the same depth and widths.
+    """
+    found = []
+    for name, cured in buildable(diagnosis, model, data):
+        try:
+            found.append(Cure(name, diagnose(cured, data)))
+        except (ValueError, TypeError, RuntimeError):
+            continue  # a network that takes other arguments than the model
+    return tuple(found)
+
+
+def buildable(diagnosis: Diagnosis, model: Module, data: Any) -> Iterator[tuple[str, Module]]:
+    """Yield the name of every cure and its model."""
+    for words in diagnosis.advice:
+        for call in WRAP.finditer(words):
+            options = wrap_options(call[1])
+            yield "eamp.wrap" + f"(model{call[1]})", wrap(unwrap(copy.deepcopy(model)), **options)
+        for named in NAMED.finditer(words):
+            x = data[0] if isinstance(data, tuple | list) else getattr(data, "x", None)
+            if isinstance(x, Tensor) and x.dim() == 2 and named[1] in MODELS:
+                width = diagnosis.table["width"]
+                sizes = (x.size(1), int(width.median()), int(width.iloc[-1]), len(width))
+                with torch.random.fork_rng(devices=[]):
+                    torch.manual_seed(0)
+                    yield f"{named[1]}, untrained", MODELS[named[1]](*sizes).to(x.device)
+
+
+def wrap_options(text: str) -> dict[str, Any]:
+    """Return the keyword arguments of a call that are written out.
+
+    Example:
+        >>> wrap_options(", weight=3.1, temperature=0.037, detach=False")
+        {'weight': 3.1, 'temperature': 0.037, 'detach': False}
+    """
+    call = ast.parse(f"wrap(model{text})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    return {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}
+
+
+def verdict_of(diagnosis: Diagnosis) -> tuple[str, str]:
+    """Return the verdict, as a heading and a sentence with the numbers."""
+    if diagnosis.findings:
+        first = diagnosis.findings[0]
+        return headline(first, len(diagnosis.table)), sentence(first.words)
+    whole = " ".join(str(diagnosis).split())  # of a healthy model
+    heading, _, words = whole.partition(": ")
+    return heading, sentence(words)
+
+
+def sentence(words: str) -> str:
+    """Return the words with a capital and a full stop."""
+    return f"{words[:1].upper()}{words[1:]}".removesuffix(".") + "."
