@@ -47,7 +47,7 @@ def test_the_step_sees_the_weights_of_a_graph() -> None:
 @pytest.mark.parametrize("given", ["position", "name"])
 @pytest.mark.parametrize(
     "wrapped",
-    [lambda conv: eamp.EntropyAware(conv, weight=0.7), FromPyG],
+    [lambda conv: eamp.EntropyAware(conv, 0.7, temperature=10.0), FromPyG],
     ids=["EntropyAware", "FromPyG"],
 )
 def test_weights_of_a_graph_reach_layers_that_take_them(wrapped: type[Module], given: str) -> None:
