@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from eamp.diagnostics.diagnosis import evaluation_mode, run_model
 from eamp.diagnostics.jacobian_norms import Derivative, Run
 from eamp.diagnostics.neighbourhood_copies import (
     features_and_edges,
@@ -23,6 +22,7 @@ from eamp.diagnostics.neighbourhood_copies import (
     small_parts,
 )
 from eamp.diagnostics.receptive_field import UNREACHED, Array, distances_to, edges_of
+from eamp.diagnostics.running import evaluation_mode, run_model
 from eamp.diagnostics.similarity import sample_indices
 
 if TYPE_CHECKING:
