@@ -25,12 +25,12 @@ from benchmarks.step import random_graph
 from benchmarks.timing import interleaved, machine, ratios
 from eamp.diagnostics import CollapseWarning, Monitor, bottlenecks, influence
 
-EVERY = 10  # the default interval of a monitor
+EVERY = 50  # the default interval of a monitor
 LAYERS, WIDTH, CLASSES = 3, 64, 7
 
 
-def monitored(nodes: int, entries: int, layers: int, rounds: int = 9) -> dict[str, Any]:
-    """Time ten epochs of a GCN with a monitor, which measures one of them, beside ten without."""
+def monitored(nodes: int, entries: int, layers: int, rounds: int = 11) -> dict[str, Any]:
+    """Time 50 epochs of a GCN with a monitor, which measures one of them, beside 50 without."""
     torch.manual_seed(0)
     x, edge_index = torch.randn(nodes, WIDTH), random_graph(nodes, entries).edge_index
     model = GCN(WIDTH, WIDTH, layers, CLASSES)
