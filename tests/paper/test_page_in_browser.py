@@ -1,87 +1,40 @@
 """The page in a browser: its charts, tooltips, legends, width, theme and network requests."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browser import PATIENCE, started
+
 pytestmark = pytest.mark.slow
+pytest.importorskip("selenium", reason="needs selenium, of eamp[test]")
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip(
-        "needs a browser: chromium and chromedriver (Debian: chromium, chromium-driver)",
-        allow_module_level=True,
-    )
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium, of eamp[test]")
-
-from selenium.webdriver.chrome.service import Service  # noqa: E402 - the skips above come first
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402 - after the skip
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
-FLAGS = (
-    *(
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-    ),
-    *(
-        "--disable-component-update",
-        "--disable-sync",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        "--window-size=1280,900",
-    ),
-)
 # Of the full report: two of Table 1, the variants, Figure 2 and Figure 1 each, and one of Figure 3
 # and the thresholds each.
 CHARTS = 11
-PATIENCE = 60  # seconds, on a busy machine
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # With the path of the driver, selenium looks for no other; it must send no statistics.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SE_OFFLINE", "true")
-        patch.setenv("SE_AVOID_STATS", "true")
-        patch.setenv(
-            "NO_PROXY",
-            ",".join(filter(None, [os.environ.get("NO_PROXY"), "localhost", "127.0.0.1"])),
-        )
-        driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-        try:
-            yield driver
-        finally:
-            driver.quit()
+    with started(tmp_path_factory.mktemp("profile")) as found:
+        yield found
 
 
 def drawn(browser: Any, mode: str) -> None:
-    WebDriverWait(browser, PATIENCE).until(
+    WebDriverWait(browser.driver, PATIENCE).until(
         lambda b: b.execute_script("return document.documentElement.dataset.drawn") == mode
     )
 
 
 def opened(browser: Any, page: Path, *, width: int = 1280, dark: bool = False) -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-    browser.get(page.as_uri())
-    drawn(browser, "dark" if dark else "light")
+    browser.open(page, width=width, dark=dark)
 
 
 def background(browser: Any) -> tuple[int, ...]:
@@ -136,8 +89,8 @@ def test_pointing_at_a_mark_shows_its_values(browser: Any, report: Path) -> None
     for chart, words in shown.items():
         mark = browser.find_elements(By.CSS_SELECTOR, f"{chart} svg .mark-symbol path")[-1]
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
-        ActionChains(browser).move_to_element(mark).perform()
-        WebDriverWait(browser, PATIENCE).until(
+        ActionChains(browser.driver).move_to_element(mark).perform()
+        WebDriverWait(browser.driver, PATIENCE).until(
             lambda b: b.find_elements(By.CSS_SELECTOR, "#vg-tooltip-element.visible")
         )
         text = browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element").text
@@ -148,7 +101,7 @@ def test_pointing_at_a_mark_shows_its_values(browser: Any, report: Path) -> None
         assert name["y"] == value["y"], "a value stands beside its name"
         assert all(word in text for word in words), (chart, text)
         assert any(sign.isdigit() for sign in text)
-        ActionChains(browser).move_to_element(
+        ActionChains(browser.driver).move_to_element(
             browser.find_element(By.CSS_SELECTOR, ".brand")
         ).perform()
 
@@ -162,12 +115,12 @@ def test_the_key_brings_a_line_forward(browser: Any, report: Path) -> None:
         "return [...document.querySelectorAll('#chart-table_1-0 .mark-line path')]"
         ".map(p => p.getAttribute('opacity'))"
     )
-    WebDriverWait(browser, PATIENCE).until(lambda b: "0.12" in b.execute_script(opacities))
+    WebDriverWait(browser.driver, PATIENCE).until(lambda b: "0.12" in b.execute_script(opacities))
     assert button.get_attribute("aria-pressed") == "true"
-    faded = browser.execute_script(opacities).count("0.12")
-    other = browser.find_element(By.CSS_SELECTOR, '#table_1 .legend button[data-name="G2"]')
+    faded = browser.driver.execute_script(opacities).count("0.12")
+    other = browser.driver.find_element(By.CSS_SELECTOR, '#table_1 .legend button[data-name="G2"]')
     other.click()
-    WebDriverWait(browser, PATIENCE).until(
+    WebDriverWait(browser.driver, PATIENCE).until(
         lambda b: b.execute_script(opacities).count("0.12") < faded
     )
     assert button.get_attribute("aria-pressed") == "true"  # several lines can be picked

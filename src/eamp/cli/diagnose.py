@@ -1,8 +1,4 @@
-"""Run a model once on a dataset, and say what its layers do to the embedding.
-
-The model is one of eamp's, untrained, or one's own: --model module:function names a function that
-returns a model and its data.
-"""
+"""Run a model once, an untrained one or --model your_module:function, and diagnose its layers."""
 
 import shlex
 import sys

@@ -132,7 +132,9 @@ def value_axis(measure: str, values: Iterable[float], log: bool) -> alt.Y:
         scale = alt.Scale(type="log", domain=[10.0**low, 10.0**high], nice=False)
         axis = styled_axis(values=ticks, labelExpr=label)
     else:
-        scale, axis = alt.Scale(zero=True), styled_axis(tickCount=4)
+        tiny = "abs(datum.value) > 0 && abs(datum.value) < 1e-4"
+        label = f"{tiny} ? format(datum.value, '.0e') : datum.label"
+        scale, axis = alt.Scale(zero=True), styled_axis(tickCount=4, labelExpr=label)
     return alt.Y(f"{measure}:Q", title=None, scale=scale, axis=axis)
 
 

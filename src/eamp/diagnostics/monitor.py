@@ -66,8 +66,8 @@ class Monitor:
     Args:
         model: the model, as it is called or inside of ``torch.compile`` and
             ``DistributedDataParallel``. A part of it, such as the encoder, will do.
-        every: number of epochs between measurements. At the default it costs less than 5 % of the
-            training time.
+        every: number of epochs between measurements. One measurement takes about the time of one
+            to two epochs.
         folder: where ``monitor.csv`` is written at every measurement, and ``monitor.html`` at the
             end.
         log: a function of a dictionary and an epoch, called at every measurement:
@@ -100,7 +100,7 @@ class Monitor:
         self,
         model: Module,
         *,
-        every: int = 10,
+        every: int = 50,
         folder: str | Path | None = None,
         log: Callable[[dict[str, float], int], Any] | None = None,
         on_alarm: Callable[[Alarm], Any] | None = None,
