@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.backends import backend_table, compare_backends, gpu_backends
+from benchmarks.diagnosis import diagnosis_costs, diagnosis_table
 from benchmarks.first_call import first_call
 from benchmarks.growth import TIMED, growth
 from benchmarks.large import large, large_table
@@ -69,6 +70,8 @@ def measure_cpu(
     with console.status("training steps"):
         results["training"] = [training_step(*case) for case in (CASES[:1] if quick else CASES)]
         results["gcnii"] = gcnii_epoch(layers=8 if quick else 64)
+    with console.status("a diagnosis"):
+        results["diagnosis"] = diagnosis_costs(quick)
     with console.status("the first call"):
         results["first call"] = first_call()
     with console.status("an order of nodes"):
@@ -85,6 +88,7 @@ def measure_cpu(
         step_table(results["step"], results["memory"]),
         training_table(results["training"]),
         pyg_table(results["training"]),
+        diagnosis_table(results["diagnosis"]),
         growth_table(results["growth"]),
         memory_table(results["checkpoints"]),
         large_table(results["large"]),

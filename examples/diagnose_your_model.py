@@ -32,7 +32,7 @@ def main(folder: Path | None) -> None:
     table = diagnosis.table[["layer", "relative_energy", "norm", "effective_rank"]]
     print(table.iloc[::8].to_string(index=False), "\n")
 
-    # 2. Follow the first advice, and diagnose again.
+    # 2. Follow the advice on the entropy step, and diagnose again.
     cured = eamp.wrap(make_model(), weight=3.1, temperature=0.037, detach=False)
     print("With the entropy step:", eamp.diagnose(cured, data), "\n", sep="\n")
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.diagnosis import diagnosis_cost
 from benchmarks.growth import growth
 from benchmarks.large import large
 from benchmarks.memory import of_network
@@ -31,6 +32,9 @@ def test_the_report_is_printed_and_written(
     monkeypatch.setattr(
         report, "memory", lambda *sizes: [of_network("GCNII", layers=2, width=8, rounds=1)]
     )
+    monkeypatch.setattr(
+        report, "diagnosis_costs", lambda quick: [diagnosis_cost(60, 240, 8, 8, 2, rounds=1)]
+    )
     monkeypatch.setattr(report, "first_call", lambda: {"nothing compiled": {"eamp": 1.0}})
     monkeypatch.setattr(report, "large", lambda *sizes: large(100, 300, 4))
     monkeypatch.setattr(report, "growth", partial(growth, rounds=1, features=4))
@@ -40,6 +44,7 @@ def test_the_report_is_printed_and_written(
     assert results["step"][0]["ratios"]["step / A @ x"]["median"] > 0
     printed = capsys.readouterr().out
     assert "backward / step" in printed
+    assert "and labels (default) / forward pass" in printed
     assert "In short" in printed
     assert "entropic / fastest PyG" in printed
 

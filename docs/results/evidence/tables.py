@@ -281,6 +281,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "heterophilous": partial(compare, "heterophilous", "lazy walk", choose=True),
     "minesweeper": partial(compare, "minesweeper", "no step", choose=True),
     "remedies": partial(compare, "remedies", "plain GCN"),
+    "advice": partial(by_depth, "advice"),
     "map_of_temperatures": map_of_temperatures,
     "measures": measures,
 }

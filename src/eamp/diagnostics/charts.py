@@ -41,11 +41,26 @@ TITLES = {
     "gradient": "Gradient norm",
     "rusch_energy": "Energy (Rusch)",
     "laplacian_energy": "Energy (Cai & Wang)",
+    "probe_accuracy": "Linear probe: accuracy",
+    "propagation_accuracy": "Plain propagation: accuracy",
     "numerical_rank": "Numerical rank",
+    "rank_one_distance": "Distance from rank one",
+    "matrix_rank": "Directions above tolerance",
+    "column_correlation": "Correlation between units",
     "dead_units": "Dead units",
 }
 # Measures that are drawn on request only, because others show the same.
-ON_REQUEST = ("rusch_energy", "laplacian_energy", "numerical_rank", "dead_units")
+ON_REQUEST = (
+    "rusch_energy",
+    "laplacian_energy",
+    "numerical_rank",
+    "rank_one_distance",
+    "matrix_rank",
+    "column_correlation",
+    "dead_units",
+)
+# Columns of a diagnosis about parts of layers, and about what enters and leaves them.
+PREFIXES = ("input_", "after_", "weights_", "aggregation_", "between_")
 
 
 class OfflineConcatChart(alt.ConcatChart):
@@ -73,7 +88,8 @@ def drawn_measures(table: pd.DataFrame, measures: Iterable[str] | None = None) -
     available = [name for name in numeric if name not in LAYER_COLUMNS]
     if measures is None:
         default = [name for name in TITLES if name in available and name not in ON_REQUEST]
-        return default + [name for name in available if name not in TITLES] or available
+        own = [n for n in available if n not in TITLES and not n.startswith(PREFIXES)]
+        return default + own or available
     chosen = list(measures)
     if missing := [name for name in chosen if name not in table.columns]:
         raise ValueError(
