@@ -22,7 +22,7 @@ from torch_geometric.nn import GAT, GCN, GraphSAGE
 from torch_geometric.transforms import NormalizeFeatures
 
 import eamp
-from eamp.diagnostics.attribution import scale_free_energy
+from eamp.diagnostics.causes.attribution import scale_free_energy
 
 MODELS: dict[str, Callable[[int, int], Module]] = {
     "GCN, 2 layers": lambda f, c: GCN(f, 64, 2, c, dropout=0.5),

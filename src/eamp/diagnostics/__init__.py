@@ -1,18 +1,17 @@
 """Diagnosis: measure what every layer of a model does to the embedding, and say what to do."""
 
+from eamp.diagnostics.causes.jacobian import largest_singular_value
+from eamp.diagnostics.causes.linear_probe import probe_accuracy
 from eamp.diagnostics.diagnosis import Diagnosis, diagnose, report
-from eamp.diagnostics.eigenspace import eigenspace_share
-from eamp.diagnostics.energies import (
+from eamp.diagnostics.measures.eigenspace import eigenspace_share
+from eamp.diagnostics.measures.energies import (
     laplacian_energy,
     mean_energy,
     rayleigh_quotient,
     relative_energy,
     rusch_energy,
 )
-from eamp.diagnostics.influence import Influence, influence
-from eamp.diagnostics.jacobian import largest_singular_value
-from eamp.diagnostics.linear_probe import probe_accuracy
-from eamp.diagnostics.matrix_measures import (
+from eamp.diagnostics.measures.matrix_measures import (
     column_correlation,
     dead_units,
     effective_rank,
@@ -21,10 +20,11 @@ from eamp.diagnostics.matrix_measures import (
     numerical_rank,
     rank_one_distance,
 )
-from eamp.diagnostics.monitor import Alarm, CollapseWarning, Monitor
+from eamp.diagnostics.measures.similarity import group_distance_ratio, mad, mad_gap
+from eamp.diagnostics.monitoring.monitor import Alarm, CollapseWarning, Monitor
 from eamp.diagnostics.probing import Probe, probe
-from eamp.diagnostics.resistance import Bottlenecks, bottlenecks
-from eamp.diagnostics.similarity import group_distance_ratio, mad, mad_gap
+from eamp.diagnostics.reach.influence import Influence, influence
+from eamp.diagnostics.reach.resistance import Bottlenecks, bottlenecks
 
 __all__ = [
     "Alarm",

@@ -17,12 +17,12 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.diagnostics.advice import advise
-from eamp.diagnostics.attribution import factors, scale_free_energy
-from eamp.diagnostics.dissection import Dissection
-from eamp.diagnostics.labels import labels_of
+from eamp.diagnostics.causes.attribution import factors, scale_free_energy
+from eamp.diagnostics.causes.dissection import Dissection
+from eamp.diagnostics.causes.labels import labels_of
+from eamp.diagnostics.causes.usefulness import Usefulness, usefulness
 from eamp.diagnostics.rendering import format_number
 from eamp.diagnostics.running import evaluation_mode, mean_degree, run_model
-from eamp.diagnostics.usefulness import Usefulness, usefulness
 from eamp.diagnostics.verdict import SMOOTHED, Finding, Kind, findings
 from eamp.files import check_writable, write_atomically
 from eamp.nn.wrapping import Selection

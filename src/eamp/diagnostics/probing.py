@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
-from eamp.diagnostics.matrix_measures import dead_units
-from eamp.diagnostics.measures import MeasureSelection, select_measures
+from eamp.diagnostics.measures.matrix_measures import dead_units
+from eamp.diagnostics.measures.named_measures import MeasureSelection, select_measures
 from eamp.diagnostics.rendering import html_summary, text_summary
 from eamp.diagnostics.watched_layers import (
     adjacency_of_call,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from eamp.diagnostics.attribution import (
+from eamp.diagnostics.causes.attribution import (
     Array,
     Part,
     column,

@@ -13,7 +13,7 @@ from torch_geometric.utils import erdos_renyi_graph
 
 import eamp
 from eamp.diagnostics import Influence, influence
-from eamp.diagnostics.receptive_field import distances_to, edges_of, neighbourhood
+from eamp.diagnostics.reach.receptive_field import distances_to, edges_of, neighbourhood
 from problems import undirected
 
 SIZE, WIDTH = 60, 3

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.linear_probe import LabelledNodes, narrowed
+from eamp.diagnostics.causes.linear_probe import LabelledNodes, narrowed
 from eamp.diagnostics.verdict import Finding
 from eamp.graph import Graph
 from eamp.nn.conv.gcn_conv import gcn_propagate

@@ -14,8 +14,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
 from eamp.diagnostics.diagnosis import evaluation_mode, headline
-from eamp.diagnostics.gain_control import GainControl, number_of, takes_part
-from eamp.diagnostics.monitor_page import fragment, page
+from eamp.diagnostics.monitoring.gain_control import GainControl, number_of, takes_part
+from eamp.diagnostics.monitoring.monitor_page import fragment, page
 from eamp.diagnostics.probing import Probe, Row
 from eamp.diagnostics.verdict import Finding, findings
 from eamp.diagnostics.watched_layers import models_around
@@ -183,7 +183,7 @@ class Monitor:
     def callback(self) -> Any:
         """Return this monitor as a Lightning callback: ``Trainer(callbacks=[m.callback()])``."""
         # imports Lightning, an optional package
-        from eamp.diagnostics.lightning_callback import lightning_callback
+        from eamp.diagnostics.monitoring.lightning_callback import lightning_callback
 
         return lightning_callback(self)
 

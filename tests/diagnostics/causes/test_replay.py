@@ -24,7 +24,7 @@ from torch_geometric.nn import (
 
 import eamp
 from diagnostics.faulty_models import Apply, features, grid, mean_of_neighbourhood, scale
-from eamp.diagnostics.replay import without_aggregation
+from eamp.diagnostics.causes.replay import without_aggregation
 
 
 def alone(layer: Module, x: Tensor, *args: Any, **kwargs: Any) -> Tensor | None:

@@ -11,7 +11,7 @@ from torch_geometric.nn import GAT, GCN, DeepGCNLayer, GCNConv, SAGEConv
 
 import eamp
 from diagnostics.faulty_models import Apply, Stack, features, grid, rotate, scale
-from eamp.diagnostics.jacobian import largest_singular_value
+from eamp.diagnostics.causes.jacobian import largest_singular_value
 
 
 def dense(function: object, x: Tensor) -> float:

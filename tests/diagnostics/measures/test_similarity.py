@@ -11,7 +11,7 @@ from torch import Tensor
 import eamp
 from diagnostics.faulty_models import features, grid
 from eamp.diagnostics import group_distance_ratio, mad, mad_gap
-from eamp.diagnostics.similarity import remote_nodes, within_hops
+from eamp.diagnostics.measures.similarity import remote_nodes, within_hops
 from problems import problems, undirected
 
 

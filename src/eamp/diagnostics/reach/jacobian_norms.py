@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from eamp.diagnostics.receptive_field import Array
+from eamp.diagnostics.reach.receptive_field import Array
 
 Run = Callable[[Module, Any], Any]
 """A function that calls a model with its data."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from eamp.diagnostics import probe_accuracy
-from eamp.diagnostics.linear_probe import FOLDS, MOST_NODES, STRENGTHS, WIDEST, LabelledNodes
+from eamp.diagnostics.causes.linear_probe import FOLDS, MOST_NODES, STRENGTHS, WIDEST, LabelledNodes
 
 
 def blobs(

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.jacobian_norms import Derivative, Outputs
-from eamp.diagnostics.receptive_field import (
+from eamp.diagnostics.reach.jacobian_norms import Derivative, Outputs
+from eamp.diagnostics.reach.receptive_field import (
     UNREACHED,
     Array,
     Edges,

@@ -14,16 +14,16 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from eamp.diagnostics.jacobian_norms import Derivative, Run
-from eamp.diagnostics.neighbourhood_copies import (
+from eamp.diagnostics.measures.similarity import sample_indices
+from eamp.diagnostics.reach.jacobian_norms import Derivative, Run
+from eamp.diagnostics.reach.neighbourhood_copies import (
     features_and_edges,
     on_copies,
     side_by_side,
     small_parts,
 )
-from eamp.diagnostics.receptive_field import UNREACHED, Array, distances_to, edges_of
+from eamp.diagnostics.reach.receptive_field import UNREACHED, Array, distances_to, edges_of
 from eamp.diagnostics.running import evaluation_mode, run_model
-from eamp.diagnostics.similarity import sample_indices
 
 if TYPE_CHECKING:
     import altair as alt

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from eamp.diagnostics.energies import rescaled
+from eamp.diagnostics.measures.energies import rescaled
 
 FOLDS = 5
 # Strengths of the ridge, over the mean squared length of the centred rows.

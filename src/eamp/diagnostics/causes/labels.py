@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.linear_probe import LabelledNodes
+from eamp.diagnostics.causes.linear_probe import LabelledNodes
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
-from eamp.diagnostics.energies import rayleigh_quotient, relative_energy
-from eamp.diagnostics.jacobian import largest_singular_value
-from eamp.diagnostics.linear_probe import LabelledNodes
-from eamp.diagnostics.matrix_measures import effective_rank, norm
+from eamp.diagnostics.causes.jacobian import largest_singular_value
+from eamp.diagnostics.causes.linear_probe import LabelledNodes
+from eamp.diagnostics.causes.replay import without_aggregation
+from eamp.diagnostics.measures.energies import rayleigh_quotient, relative_energy
+from eamp.diagnostics.measures.matrix_measures import effective_rank, norm
 from eamp.diagnostics.probing import Probe, Row
-from eamp.diagnostics.replay import without_aggregation
 from eamp.graph import Graph
 
 # The rank of a wider input, such as words, would cost more than all layers together.

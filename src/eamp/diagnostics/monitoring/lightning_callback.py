@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eamp.optional import extra
 
 if TYPE_CHECKING:
-    from eamp.diagnostics.monitor import Monitor
+    from eamp.diagnostics.monitoring.monitor import Monitor
 
 
 def lightning_callback(monitor: Monitor) -> Any:

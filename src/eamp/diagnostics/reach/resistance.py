@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.laplacian import Array, Laplacian, Solver, laplacian_of, pseudo_inverse
+from eamp.diagnostics.reach.laplacian import Array, Laplacian, Solver, laplacian_of, pseudo_inverse
 from eamp.diagnostics.rendering import format_number
 from eamp.graph import Adjacency, Graph
 

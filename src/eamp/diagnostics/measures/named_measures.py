@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from eamp.diagnostics import eigenspace, energies, matrix_measures, similarity
+from eamp.diagnostics.measures import eigenspace, energies, matrix_measures, similarity
 from eamp.functional import entropy
 from eamp.graph import Graph
 

@@ -12,7 +12,7 @@ from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 
 import eamp
 from diagnostics.faulty_models import Apply, Stack, average, features, grid, scale
-from eamp.diagnostics.attribution import PARTS, QUANTITIES, factors
+from eamp.diagnostics.causes.attribution import PARTS, QUANTITIES, factors
 
 
 class Residual(Stack):

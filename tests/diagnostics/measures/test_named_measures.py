@@ -7,7 +7,7 @@ import torch
 
 import eamp
 from diagnostics.faulty_models import features, grid
-from eamp.diagnostics.measures import select_measures
+from eamp.diagnostics.measures.named_measures import select_measures
 
 
 def test_all_measures_are_finite_on_an_ordinary_embedding() -> None:

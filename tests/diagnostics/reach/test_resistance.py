@@ -78,7 +78,7 @@ def test_a_share_is_how_fast_the_total_falls_with_the_weight_of_the_edge() -> No
 @pytest.mark.parametrize("mesh", [False, True], ids=["conjugate gradients", "factorised"])
 def test_projections_estimate_the_same(mesh: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if mesh:
-        monkeypatch.setattr("eamp.diagnostics.laplacian.STEPS", 2)
+        monkeypatch.setattr("eamp.diagnostics.reach.laplacian.STEPS", 2)
     graph = random_graph(weighted=True)
     exact, found = bottlenecks(graph), bottlenecks(graph, exact=False, projections=3000)
     assert not found.exact
@@ -89,7 +89,7 @@ def test_projections_estimate_the_same(mesh: bool, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_cannot_be_solved_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eamp.diagnostics.laplacian.STEPS", 1)
+    monkeypatch.setattr("eamp.diagnostics.reach.laplacian.STEPS", 1)
     with pytest.warns(UserWarning, match="not solved"):
         bottlenecks(two_cliques((4, 15)), exact=False)
 

@@ -17,7 +17,7 @@ from torch_geometric.nn import GCN, GCNConv
 import eamp
 from diagnostics.faulty_models import Apply, Stack, average, features, grid, rotate
 from eamp.diagnostics import Alarm, CollapseWarning, Monitor
-from eamp.diagnostics.gain_control import stiffness
+from eamp.diagnostics.monitoring.gain_control import stiffness
 from eamp.nn import Gain
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.energies import rescaled
+from eamp.diagnostics.measures.energies import rescaled
 
 
 def effective_rank(x: Tensor) -> Tensor:

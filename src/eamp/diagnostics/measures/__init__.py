@@ -1,0 +1,1 @@
+"""Measures of an embedding, as plain functions."""

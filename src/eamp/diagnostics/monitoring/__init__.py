@@ -1,0 +1,1 @@
+"""Watch the layers of a model while it trains."""

@@ -1,0 +1,1 @@
+"""How far a node sees, and where a graph is narrow."""
