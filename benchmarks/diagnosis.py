@@ -2,7 +2,7 @@
 
     python -m benchmarks.diagnosis
 
-The goal is ten forward passes for a diagnosis with default options.
+The goal is ten forward passes for a diagnosis with default options, which it does not reach yet.
 """
 
 from __future__ import annotations

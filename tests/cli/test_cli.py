@@ -128,7 +128,10 @@ def test_diagnose_says_what_goes_wrong_and_saves_it(
         "layers.html",
         "layers.svg",
     }
-    entropy = '{"weight": 10, "temperature": 1}'
+    entropy = '{"weight": 10, "temperature": 1}'  # detached, so that gradients vanish
+    assert main([*command, "--width", "256", "--entropy", entropy]) == 0
+    assert capsys.readouterr().out.startswith("Vanishing gradient")
+    entropy = '{"weight": 10, "temperature": 1, "detach": false}'
     assert main([*command, "--width", "256", "--entropy", entropy]) == 0
     assert capsys.readouterr().out.startswith("Healthy")
 
