@@ -13,10 +13,11 @@ from torch.nn import DataParallel, Module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from eamp.diagnostics.diagnosis import evaluation_mode, headline
+from eamp.diagnostics.diagnosis import headline
 from eamp.diagnostics.monitoring.gain_control import GainControl, number_of, takes_part
 from eamp.diagnostics.monitoring.monitor_page import fragment, page
 from eamp.diagnostics.probing import Probe, Row
+from eamp.diagnostics.running import evaluation_mode
 from eamp.diagnostics.verdict import Finding, findings
 from eamp.diagnostics.watched_layers import models_around
 from eamp.files import check_writable, write_atomically
