@@ -247,6 +247,8 @@ def regimes() -> str:
     add(plain, "step, or larger initial weights?", recipe, step, none)
     add(plain, "step, or PairNorm, searched?", recipe, step, "PairNorm, scale searched")
     add(plain, "step, or PairNorm, scale 3?", recipe, step, "PairNorm, scale 3 per node")
+    wide = "plain stack of width 128, Cora, 64 layers"
+    add(wide, "step, or larger initial weights?", "thermostat_wide", step, none)
     tasks = {
         "missing_features": ["missing_features:cora"],
         "corrupted": ["corrupted_features=0.3:cora"],
