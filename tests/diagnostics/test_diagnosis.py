@@ -254,3 +254,13 @@ def test_labels_are_those_of_the_data_unless_others_are_passed() -> None:
     assert {"probe_accuracy", "propagation_accuracy", "group_distance_ratio"} <= set(table.columns)
     with pytest.raises(ValueError, match="one truth value per label"):
         eamp.diagnose(model, data, mask=torch.arange(3))
+
+
+def test_a_layer_that_cannot_run_without_its_edges_keeps_the_gradients_of_the_others() -> None:
+    """GRAND keeps one attention weight per edge, also where the replay has no edges."""
+    torch.manual_seed(0)
+    model = eamp.nn.MODELS["grand"](8, 16, 3, 2)
+    diagnosis = eamp.diagnose(model, (features(8), grid()))
+    assert "gradients are unknown" not in str(diagnosis)
+    assert (diagnosis.table["gradient"] > 0).all()
+    assert diagnosis.table["weights_gradient"].isna().all()

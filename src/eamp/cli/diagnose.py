@@ -53,6 +53,5 @@ def subject_of(options: Namespace) -> tuple[Any, Any, str]:
         model, data = load_own_model(options.model)
         return model, data, f"{type(model).__name__} of {options.model}"
     cell = shared.cell_from(options)
-    data = (cell.graph.x, cell.graph.edge_index)
     layers = f"{options.depth} layers × {options.width}"
-    return cell.build(), data, f"{options.model}, {layers}, untrained, on {options.data}"
+    return cell.build(), cell.graph, f"{options.model}, {layers}, untrained, on {options.data}"
