@@ -16,6 +16,7 @@ PLACES = {
     "CHANGELOG.md": "changelog.md",
     "src/eamp/ops/README.md": "derivation.md",
     "benchmarks/results.json": "results/benchmarks.json",
+    "src/eamp/paper/recipes/depth.yaml": "results/deep_networks/depth.yaml",
 }
 SOURCES = {place: source for source, place in PLACES.items()}
 LINK = re.compile(r"(\]\()([^)\s:#]+)")  # no addresses of other sites, no anchors of the same page

@@ -185,7 +185,7 @@ def chaotic() -> Case:
 
 
 def detached_step() -> Case:
-    return eamp.wrap(GCN(32, 64, 64), weight=10, temperature=1), data()
+    return eamp.wrap(GCN(32, 64, 64), weight=10, temperature=1, detach=True), data()
 
 
 # --- No fault ---

@@ -137,7 +137,7 @@ def test_an_untrained_deep_gcn_smooths_and_shrinks(width: int) -> None:
 def test_the_same_with_a_strong_entropy_step_is_healthy_if_it_is_differentiated(width: int) -> None:
     torch.manual_seed(0)
     x = torch.rand(100, 1) if width == 1 else features(width)
-    step = {"weight": 10, "temperature": 1}
+    step = {"weight": 10, "temperature": 1, "detach": True}
     # Of a detached step gradients see nothing, so they vanish as they do without it.
     assert kinds(eamp.wrap(GCN(width, 256, 64), step), x) == ["vanishing gradient"]
     assert kinds(eamp.wrap(GCN(width, 256, 64), step | {"detach": False}), x) == []

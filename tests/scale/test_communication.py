@@ -18,7 +18,7 @@ def test_a_cut_worked_out_by_hand() -> None:
     assert (found.cut_edges, found.moved) == (3, 5)
 
 
-STEP: dict[str, Any] = {"weight": 1.0, "temperature": 1.0}
+STEP: dict[str, Any] = {"weight": 1.0, "temperature": 1.0, "detach": True}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ EXACT: dict[str, Any] = {
 }
 CALIBRATED: dict[str, Any] = {
     "model": "entropic-gcn",
-    "entropy": {"weight": 2.0, "temperature": "auto"},
+    "entropy": {"weight": 2.0, "temperature": "auto", "detach": True},
 }
 DROPPING: dict[str, Any] = {"model": "gcnii", "dropout": 0.5, "sparse": True}
 CONSISTENT: dict[str, Any] = {

@@ -232,7 +232,7 @@ def test_a_limit_bounds_what_the_step_does_to_any_difference() -> None:
 
 
 def test_learned_weights_and_other_models_are_left_alone() -> None:
-    model = eamp.wrap(GCN(32, 16, 2), learn_weight=True)
+    model = eamp.wrap(GCN(32, 16, 2), weight=1.0, learn_weight=True)
     with Monitor(model, every=1, gain_limit=0.5) as monitor:
         train(model, monitor, 2)
     assert monitor.gain is not None
