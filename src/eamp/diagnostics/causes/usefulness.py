@@ -65,9 +65,12 @@ class Usefulness:
         if unknown or finding.kind not in FORWARD:
             return finding
         best = float(np.nanmax(before))
-        harmless = then >= best - self.margin
-        end = "This is harmless" if harmless else "This hurts"
         words = f"a linear probe reads classes with accuracy {best:.2f} before and {then:.2f} then"
+        if MARGIN < best - then <= self.margin:  # a fall that so few nodes do not show
+            end = f"Whether it hurts cannot be told from {self.nodes} labelled nodes"
+            return replace(finding, words=f"{finding.words}. {end}: {words}")
+        harmless = best - then <= MARGIN
+        end = "This is harmless" if harmless else "This hurts"
         return replace(finding, harmless=harmless, words=f"{finding.words}. {end}: {words}")
 
     def low_accuracy(self) -> Finding | None:
