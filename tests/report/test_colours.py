@@ -28,3 +28,10 @@ def test_colours_stand_out_on_light_and_on_dark(name: str) -> None:
     value = luminance(FAMILIES[name][0])
     assert 1.05 / (value + 0.05) >= 2.7
     assert (value + 0.05) / (luminance("#151a21") + 0.05) >= 3
+
+
+def test_models_by_their_names_on_the_command_line_look_like_the_models() -> None:
+    found = looks(["gcn", "GCNII", "gcnii", "entropic-deep-gcn"])
+    assert found["gcn"].colour == looks(["Basic GCN"])["Basic GCN"].colour
+    assert found["gcnii"].colour == found["GCNII"].colour
+    assert len({look.colour for look in found.values()}) == 3

@@ -88,6 +88,11 @@ def test_every_chart_is_drawn_in_light_dark_and_on_a_phone(browser: Any, page: P
         colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         brightness = max(map(int, re.findall(r"\d+", colour)))
         assert (brightness < 40) == dark
+        opacities = browser.execute_script(
+            "return [...document.querySelectorAll('.mark-line path')]"
+            ".map(path => path.getAttribute('opacity'))"
+        )
+        assert set(opacities) <= {"1", None}  # no line has faded
     assert browser.get_log("browser") == []
 
 

@@ -18,8 +18,20 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "EGNN": ("#3aa3c4", "triangle-left"),
     "GRAND": ("#8a6fd1", "circle"),
 }
-ALIASES = {"GCN": "Basic GCN", "Entropic GRAND": "GRAND"}
-SPARE_COLOURS = ("#c98a9b", "#5b8c2a", "#a26a5c", "#5a7d9a", "#9a5ea8")
+# Other names of the same models, among them those of `eamp models`.
+ALIASES = {
+    "GCN": "Basic GCN",
+    "gcn": "Basic GCN",
+    "entropic-gcn": "Entropic GCN",
+    "pairnorm": "PairNorm",
+    "g2": "G2",
+    "gcnii": "GCNII",
+    "residual-gcn": "Residual GCN",
+    "egnn": "EGNN",
+    "grand": "GRAND",
+    "Entropic GRAND": "GRAND",
+}
+SPARE_COLOURS = ("#c98a9b", "#5b72c9", "#a26a5c", "#5a7d9a", "#9a5ea8")
 SPARE_SHAPES = ("circle", "square", "diamond", "triangle-up")
 SOLID = (1, 0)
 DASHES: tuple[tuple[int, ...], ...] = (SOLID, (6, 3), (2, 2), (8, 3, 2, 3), (1, 3))

@@ -16,6 +16,7 @@ from eamp.files import write_atomically
 from eamp.optional import extra
 from eamp.report.colours import PULL, PUSH, SPARE_COLOURS, Look
 from eamp.report.cures import Cure, verdict_of
+from eamp.report.encodings import fading
 from eamp.report.figure import Chart, Figure, Panel
 from eamp.report.page import render
 from eamp.report.provenance import provenance, run_facts
@@ -127,9 +128,7 @@ def panel(table: pd.DataFrame, measure: str, looks: Mapping[str, Look], mark: in
             "network:N",
             scale=alt.Scale(domain=list(looks), range=[look.colour for look in looks.values()]),
         ),
-        opacity=alt.condition(
-            "highlight === '' || highlight === datum.network", alt.value(1.0), alt.value(0.12)
-        ),
+        opacity=fading("network"),
         tooltip=["network", "layer", "name", "type", alt.Tooltip(measure, format=".3g")],
     )
     heading = TITLES.get(measure, measure.replace("_", " ")) + (", log" if log else "")

@@ -11,10 +11,17 @@ from eamp.report.colours import Look
 with extra("report"):
     import altair as alt
 
-# Lines fade while the reader has picked others in the legend.
-OPACITY = alt.condition(
-    "!highlight.length || indexof(highlight, datum.name) >= 0", alt.value(1.0), alt.value(0.12)
-)
+
+def fading(column: str) -> Any:
+    """Return an opacity by which lines fade while the reader has picked others in the legend.
+
+    ``column`` holds the names that stand in the legend.
+    """
+    shown = f"!highlight.length || indexof(highlight, datum.{column}) >= 0"
+    return alt.condition(shown, alt.value(1.0), alt.value(0.12))
+
+
+OPACITY = fading("name")
 
 
 def model_chart(
