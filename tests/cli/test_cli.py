@@ -133,7 +133,7 @@ def test_diagnose_says_what_goes_wrong_and_saves_it(
     assert capsys.readouterr().out.startswith("Vanishing gradient")
     entropy = '{"weight": 10, "temperature": 1, "detach": false}'
     assert main([*command, "--width", "256", "--entropy", entropy]) == 0
-    assert capsys.readouterr().out.startswith("Healthy")
+    assert capsys.readouterr().out.startswith("Untrained, and nothing wrong is found")
 
 
 def test_train_names_its_protocol_and_goes_on_where_it_was(
