@@ -36,8 +36,10 @@ class Browser:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.driver, name)
 
-    def open(self, page: Path, *, width: int = 1280, dark: bool = False, wait: bool = True) -> None:
-        """Open a page; wait until its charts are drawn."""
+    def open(
+        self, page: Path | str, *, width: int = 1280, dark: bool = False, wait: bool = True
+    ) -> None:
+        """Open a file or an address; wait until its charts are drawn."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
@@ -45,7 +47,7 @@ class Browser:
         mode = "dark" if dark else "light"
         scheme = {"name": "prefers-color-scheme", "value": mode}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-        self.driver.get(page.as_uri())
+        self.driver.get(page if isinstance(page, str) else page.as_uri())
         if wait:
             drawn = "return document.documentElement.dataset.drawn"
             WebDriverWait(self.driver, PATIENCE).until(lambda b: b.execute_script(drawn) == mode)

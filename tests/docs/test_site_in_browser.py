@@ -1,7 +1,5 @@
 """The site in a browser: colours, width on a phone, search, and nothing to complain about."""
 
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -11,26 +9,14 @@ from typing import Any
 
 import pytest
 
+from browser import PATIENCE, started
+
 pytestmark = pytest.mark.slow
+pytest.importorskip("selenium", reason="needs selenium, of eamp[test]")
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip(
-        "needs a browser: chromium and chromedriver (Debian: chromium, chromium-driver)",
-        allow_module_level=True,
-    )
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium, of eamp[test]")
-
-from selenium.webdriver.chrome.service import Service  # noqa: E402 - the skips above come first
-from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402 - after the skip
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
-    "--hide-scrollbars",
-)
-PATIENCE = 60  # seconds, on a busy machine
 PAGES = ("index.html", "tutorials/ten_minutes.html", "api/nn.html", "glossary.html", "scale.html")
 
 
@@ -48,30 +34,9 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    # With the path of the driver, selenium looks for no other; it must send no statistics.
-    monkeypatch.setenv("SE_OFFLINE", "true")
-    monkeypatch.setenv("SE_AVOID_STATS", "true")
-    local = [os.environ.get("NO_PROXY"), "localhost", "127.0.0.1"]
-    monkeypatch.setenv("NO_PROXY", ",".join(filter(None, local)))
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        yield driver
-    finally:
-        driver.quit()
-
-
-def opened(browser: Any, address: str, *, width: int = 1280, dark: bool = False) -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-    browser.get(address)
+def browser(tmp_path: Path) -> Iterator[Any]:
+    with started(tmp_path) as found:
+        yield found
 
 
 def brightness(browser: Any) -> float:
@@ -82,17 +47,17 @@ def brightness(browser: Any) -> float:
 
 def test_pages_follow_the_system_and_fit_a_phone(browser: Any, address: str) -> None:
     for page in PAGES:
-        opened(browser, f"{address}/{page}", width=400)
+        browser.open(f"{address}/{page}", width=400, wait=False)
         wide = browser.execute_script("return document.documentElement.scrollWidth")
         assert wide <= 400, page
         assert brightness(browser) > 200, page
-        opened(browser, f"{address}/{page}", dark=True)
+        browser.open(f"{address}/{page}", dark=True, wait=False)
         assert brightness(browser) < 80, page
     assert browser.get_log("browser") == []
 
 
 def test_search_finds_a_class(browser: Any, address: str) -> None:
-    opened(browser, f"{address}/index.html")
+    browser.open(f"{address}/index.html", wait=False)
     browser.find_element(By.CSS_SELECTOR, ".md-search__input").send_keys("EntropyAware")
 
     def found(b: Any) -> list[str]:
@@ -100,5 +65,5 @@ def test_search_finds_a_class(browser: Any, address: str) -> None:
         addresses = [link.get_attribute("href") for link in links]
         return [each for each in addresses if "/api/" in each]
 
-    assert WebDriverWait(browser, PATIENCE).until(found)
+    assert WebDriverWait(browser.driver, PATIENCE).until(found)
     assert browser.get_log("browser") == []

@@ -80,3 +80,10 @@ def test_padding_is_neither_read_nor_written() -> None:
     torch.testing.assert_close(
         edge_products(x, x, padded), torch.cat([edge_products(x, x, graph), torch.zeros(pad)])
     )
+
+
+def test_weights_of_another_graph_are_refused() -> None:
+    graph = irregular_graph()
+    weights = torch.randn(graph.csr.col.numel() + 1)
+    with pytest.raises(ValueError, match="compute the weights on the graph"):
+        attended_sums(weights, torch.randn(graph.num_nodes, 3), graph)

@@ -28,6 +28,11 @@ BLOCK = 16  # features gathered at a time: the largest tensor of P is [edges × 
 
 def attended_sums(a: Tensor, x: Tensor, graph: Graph) -> Tensor:
     """Return A(a, x)_i = Σ_j a_ij x_j with weights ``[m]`` that need not be symmetric."""
+    if a.size(0) != graph.csr.col.size(0):  # those of another graph
+        raise ValueError(
+            f"there are {a.size(0)} weights, but the graph has {graph.csr.col.size(0)} edges, "
+            "counted in both directions: compute the weights on the graph that they are used on."
+        )
     return _attended(a, x, *graph.csr, choose(x.device))
 
 

@@ -173,12 +173,9 @@ class Call:
             return None
         if self.alone is None or not self.alone.requires_grad:
             return None
-        try:
-            (found,) = torch.autograd.grad(
-                self.alone, self.leaf, gradient, allow_unused=True, retain_graph=keep
-            )
-        except RuntimeError:  # a layer that keeps weights of edges, which the replay does not have
-            return None
+        (found,) = torch.autograd.grad(
+            self.alone, self.leaf, gradient, allow_unused=True, retain_graph=keep
+        )
         return found
 
 
