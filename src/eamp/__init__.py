@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from eamp.diagnostics import diagnose, probe
     from eamp.functional import boltzmann, dirichlet_energy, entropy, entropy_gradient
-    from eamp.graph import Graph, GraphError
+    from eamp.graph import Graph, GraphError, TypedGraph
     from eamp.nn import EntropyAware, unwrap, wrap
     from eamp.ops import backend
     from eamp.scale import inference
@@ -18,6 +18,7 @@ __all__ = [
     "EntropyAware",
     "Graph",
     "GraphError",
+    "TypedGraph",
     "backend",
     "boltzmann",
     "diagnose",
@@ -35,6 +36,7 @@ _ROOM_OF = {
     "EntropyAware": "nn",
     "Graph": "graph",
     "GraphError": "graph",
+    "TypedGraph": "graph",
     "backend": "ops",
     "boltzmann": "functional",
     "diagnose": "diagnostics",

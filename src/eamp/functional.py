@@ -70,18 +70,20 @@ def entropy(
     temperature: float | Tensor = 10.0,
     *,
     normalize: bool = False,
+    by_graph: bool = False,
     check_finite: bool = False,
 ) -> Tensor:
     r"""Return the Shannon entropy of the Boltzmann weights, :math:`S = -\sum_i p_i \ln p_i`.
 
     Without ``normalize`` every node adds :math:`\frac{E_i}{T} e^{-E_i/T}`, which is largest, 1/e,
-    where :math:`E_i = T`. With ``normalize`` the entropies of the graphs in a batch are added up.
+    where :math:`E_i = T`. The entropies of the graphs in a batch are added up.
 
     Args:
         x: features, ``[n, F]``.
         graph: an :class:`eamp.Graph`, or anything one can be made of.
         temperature: T > 0, a number or a one-element tensor.
         normalize: see :func:`boltzmann`.
+        by_graph: return the entropy of every graph of a batch, ``[num_graphs]``.
         check_finite: see :func:`dirichlet_energy`.
 
     Example:
@@ -93,7 +95,8 @@ def entropy(
     graph = graph_for(x, graph, check_finite=check_finite)
     energy = energy_on(x, graph)
     log_p = log_boltzmann(energy, check_temperature(temperature), normalize, graph)
-    return -graph.total(log_p.exp() * log_p)
+    shares = -log_p.exp() * log_p
+    return graph.total_by_graph(shares) if by_graph else graph.total(shares)
 
 
 def entropy_gradient(

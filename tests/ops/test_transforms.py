@@ -185,9 +185,9 @@ def test_tensors_without_contents_have_shapes(backend: str) -> None:
     with eamp.backend(backend):
         assert eamp.dirichlet_energy(x, graph).shape == (10,)
         assert eamp.entropy_gradient(x, graph, 1.0).shape == (10, 4)
-        # The default λ comes from the contents of the graph, so a number is passed.
-        layer = eamp.EntropyAware(eamp.nn.GCNConv(4, 4).to("meta"), weight=1.0)
-        assert layer(x, graph).shape == (10, 4)
+        for options in ({}, {"weight": 1.0}):  # the default λ comes from the contents of the graph
+            layer = eamp.EntropyAware(eamp.nn.GCNConv(4, 4).to("meta"), **options)
+            assert layer(x, graph).shape == (10, 4)
 
 
 def test_kernels_refuse_tensors_that_they_cannot_read() -> None:

@@ -250,6 +250,10 @@ def trained(
     if settings.pop("sparse", False):
         kept = torch.rand(data.x.shape, generator=torch.Generator().manual_seed(1)) < 0.04
         data.x = torch.where(kept, data.x, 0.0)
+    if (labels := settings.pop("labels", None)) is not None:  # several, some of them missing
+        data.y = data.x[:, :classes].clone() if labels == "numbers" else data.x[:, :classes] > 0
+        data.y = data.y if labels == "numbers" else data.y.long()
+        data.y[::3, 0] = torch.nan if labels == "numbers" else -1
     changes = settings.pop("changes", {})
     torch.manual_seed(0)
     model = MODELS[settings.pop("model")](6, 8, classes, 3, **settings).to(dtype)

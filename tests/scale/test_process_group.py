@@ -48,6 +48,16 @@ def test_fifty_epochs_are_those_of_one_process(processes: int) -> None:
     assert all(other == got[0] for other in got)  # to the bit
 
 
+@pytest.mark.parametrize(("labels", "metric"), [("numbers", "rmse"), ("answers", "roc_auc")])
+def test_several_targets_are_those_of_one_process(labels: str, metric: str) -> None:
+    settings = {"model": "gcn", "labels": labels, "metric": metric}
+    wanted = trained(dict(settings), 8, torch.float64)
+    got = together(2, trained, dict(settings), 8, torch.float64)
+    for name, a, b in zip(("history", "parameters", "energies"), got[0], wanted, strict=True):
+        assert difference(a, b) < 1e-6 if name == "history" else difference(a, b) < 1e-10, name
+    assert got[1] == got[0]
+
+
 def test_in_single_precision_losses_are_those_of_one_process_up_to_rounding() -> None:
     wanted, _, _ = trained(EXACT, 50, torch.float32)
     history, _, _ = together(2, trained, EXACT, 50, torch.float32)[0]

@@ -200,12 +200,19 @@ def test_options_that_need_all_neighbours_are_refused() -> None:
     graph, x = random_graph(60, 200), torch.randn(60, 8)
     batch = sample(graph, x, fanout=3, hops=1, seeds=torch.arange(5))
     sampled = sampled_graph(batch, graph)
-    for options, complaint in (
-        ({"normalize": True}, "spread over several processes or sampled"),
-        ({"weight": {"schedule": "gain", "of": 1.0}}, "threshold"),
-    ):
-        with pytest.raises(eamp.GraphError, match=complaint):
-            eamp.EntropyAware(eamp.nn.GCNConv(8, 8), **options)(batch.x, sampled)
+    with pytest.raises(eamp.GraphError, match="spread over several processes or sampled"):
+        eamp.EntropyAware(eamp.nn.GCNConv(8, 8), normalize=True)(batch.x, sampled)
+
+
+def test_a_gain_is_that_of_the_whole_graph() -> None:
+    graph, x = random_graph(60, 200), torch.randn(60, 8)
+    batch = sample(graph, x, fanout=3, hops=1, seeds=torch.arange(5))
+    sampled, conv = sampled_graph(batch, graph), eamp.nn.GCNConv(8, 8)
+    weight = float(1.3 * eamp.nn.collapse_threshold(graph, 8))
+    expected = eamp.EntropyAware(conv, weight=weight)(batch.x, sampled)
+    assert not torch.equal(expected, conv(batch.x, sampled))
+    by_gain = eamp.EntropyAware(conv, weight=eamp.nn.Gain(1.3))(batch.x, sampled)
+    torch.testing.assert_close(by_gain, expected)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from eamp.graph.csr import CSR
 from eamp.graph.edge_index_cache import as_graph, check_features, graph_for
 from eamp.graph.errors import GraphError
 from eamp.graph.graph import Adjacency, Graph, Rows
+from eamp.graph.typed_graph import TypedGraph
 
 __all__ = [
     "CSR",
@@ -11,6 +12,7 @@ __all__ = [
     "Graph",
     "GraphError",
     "Rows",
+    "TypedGraph",
     "as_graph",
     "check_features",
     "graph_for",

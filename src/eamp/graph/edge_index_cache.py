@@ -7,7 +7,8 @@ where the step itself reads some hundreds. On other devices comparing would stal
 the version counter decides. When the tensor is freed, so is its graph.
 """
 
-from typing import NamedTuple
+from collections.abc import Hashable
+from typing import Any, NamedTuple
 from weakref import ref
 
 import torch
@@ -26,10 +27,40 @@ class Cached(NamedTuple):
     contents: tuple[Tensor, ...]
     version: int
     graphs: dict[tuple[int, bool], Graph]
+    typed_graphs: dict[Hashable, Any]  # see eamp.graph.typed_graph_cache
 
 
 # Adjacency tensors map to `Cached`, the key of a graph to a weak reference to that graph.
 _cache: WeakIdKeyDictionary = WeakTensorKeyDictionary()
+# An `edge_index` of several graphs maps to their `batch` vector and its version counter.
+_batches: WeakIdKeyDictionary = WeakTensorKeyDictionary()
+
+
+def set_batch(edge_index: Tensor, batch: Tensor | None) -> None:
+    """Let the graph of ``edge_index`` know its ``batch``, as long as the tensor lives.
+
+    Layers that are called with the ``edge_index`` alone then take means, thresholds and sums per
+    graph. ``None`` makes it one graph again.
+    """
+    known = _batches.get(edge_index)
+    if batch is None:
+        if known is not None:
+            del _batches[edge_index]
+            _cache.pop(edge_index, None)
+    elif known is None or known[0] is not batch or known[1] != version(batch):
+        _batches[edge_index] = (batch, version(batch))
+        _cache.pop(edge_index, None)
+
+
+def set_graph(edge_index: Tensor, graph: Graph) -> None:
+    """Let layers that are called with ``edge_index`` find ``graph``, as long as the tensor lives.
+
+    The graph must not hold the tensor itself, or neither would ever be freed.
+    """
+    contents = (graph.edge_index,)
+    assert contents[0] is not edge_index
+    graphs = dict.fromkeys([(graph.num_nodes, False), (graph.num_nodes, True)], graph)
+    _cache[edge_index] = Cached(contents, version(edge_index), graphs, {})
 
 
 def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> Graph:
@@ -53,15 +84,21 @@ def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> 
 
 def graph_of_tensor(adjacency: Tensor, num_nodes: int, symmetrize: bool) -> Graph:
     """Return the cached graph of a tensor, or convert it and cache the graph."""
-    entry = _cache.get(adjacency)
+    entry = entry_of(adjacency)
+    if (num_nodes, symmetrize) not in entry.graphs:
+        batch, _ = _batches.get(adjacency, (None, None))
+        graph = Graph(adjacency, num_nodes, batch=batch, symmetrize=symmetrize)
+        entry.graphs[num_nodes, symmetrize] = graph
+    return entry.graphs[num_nodes, symmetrize]
+
+
+def entry_of(adjacency: Tensor) -> Cached:
+    """Return the graphs of a tensor; none yet if it is new, or has been changed."""
+    entry: Cached | None = _cache.get(adjacency)
     if entry is None or not unchanged(adjacency, entry):
         contents = tuple(part.detach().clone() for part in dense_parts(adjacency))
-        entry = _cache[adjacency] = Cached(contents, version(adjacency), {})
-    if (num_nodes, symmetrize) not in entry.graphs:
-        graph = Graph(adjacency, num_nodes, symmetrize=symmetrize)
-        entry.graphs[num_nodes, symmetrize] = graph
-    found: Graph = entry.graphs[num_nodes, symmetrize]
-    return found
+        entry = _cache[adjacency] = Cached(contents, version(adjacency), {}, {})
+    return entry
 
 
 def graph_for(

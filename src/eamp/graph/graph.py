@@ -194,8 +194,10 @@ class Graph:
     def require_all_rows(self, what: str) -> None:
         """Raise an error if ``what`` needs rows or edges that are not in this process."""
 
-    def require_exact_sums(self, what: str) -> None:
-        """Raise an error if ``what`` needs exact sums over neighbours and these are estimates."""
+    @property
+    def sampled_from(self) -> Graph:
+        """The graph whose neighbours were sampled; a graph with all neighbours is it itself."""
+        return self
 
     def with_halo(self, x: Tensor) -> Tensor:
         """Return ``x``, followed by the rows of neighbours that other processes hold."""
@@ -239,8 +241,9 @@ class Graph:
         """Return the number of nodes of every graph, at least 1, ``[num_graphs]`` in float64."""
         if self.batch is None:
             return self.degree.new_full((1,), max(self.total_nodes, 1))
-        counts = self.degree.new_zeros(self.num_graphs)
-        return counts.index_add(0, self.batch, torch.ones_like(self.degree)).clamp(min=1)
+        batch, counts = self.batch, self.degree.new_zeros(self.num_graphs)
+        ones = torch.ones_like(self.degree)
+        return self.remember("graph_sizes", lambda: counts.index_add(0, batch, ones).clamp(min=1))
 
     def mean(self, values: Tensor) -> Tensor:
         """Return the mean over the nodes of every graph, in the shape of :meth:`for_nodes`."""

@@ -11,6 +11,7 @@ from eamp.nn.models.egnn import EGNN
 from eamp.nn.models.g2 import G2
 from eamp.nn.models.gcn import GCN
 from eamp.nn.models.gcnii import GCNII
+from eamp.nn.models.graph_level import GraphLevel
 from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
@@ -37,6 +38,7 @@ __all__ = [
     "GCNConv",
     "GCNIIConv",
     "Gain",
+    "GraphLevel",
     "Hops",
     "LinearPropagation",
     "NoisyNodes",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
 
 from torch.nn import Module
 
@@ -20,6 +20,23 @@ def check_module(given: Any, what: str) -> None:
             f"{what} needs a layer or a model, a torch.nn.Module, but got {given!r}; pass one, as "
             f"in {what}(torch_geometric.nn.GCNConv(16, 16))."
         )
+
+
+def refuse_features(conv: Module, x: Any) -> NoReturn:
+    """Raise the error for features of ``conv`` that are neither a tensor nor a dictionary."""
+    name = type(conv).__name__
+    if isinstance(x, tuple):
+        raise TypeError(
+            f"EntropyAware needs one feature tensor [num_nodes, F], but got a tuple for "
+            f"{name}: the energy compares a node with its neighbours, so both must be the same "
+            "set of nodes. Put the layers of both directions into a torch_geometric.nn.HeteroConv "
+            "and wrap that, or leave bipartite layers unwrapped."
+        )
+    hint = "data.x, data.edge_index" if hasattr(x, "edge_index") else "torch.as_tensor(x)"
+    raise TypeError(
+        f"EntropyAware needs one feature tensor [num_nodes, F], but got a {type(x).__name__} "
+        f"for {name}; pass {hint}."
+    )
 
 
 def check_count(name: str, value: Any, lowest: int = 1) -> None:

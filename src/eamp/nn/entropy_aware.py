@@ -1,9 +1,9 @@
 """The entropy step around any message-passing layer."""
 
-import inspect
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn, Unpack
+from functools import partial
+from typing import Any, TypeAlias, Unpack
 
 import torch
 from torch import Tensor
@@ -11,9 +11,10 @@ from torch.nn import Module, Parameter
 
 from eamp.functional import energy_on
 from eamp.graph import Adjacency, Graph, as_graph, check_features, graph_for
-from eamp.nn.checks import check_module
+from eamp.nn.checks import check_module, refuse_features
 from eamp.nn.conv.from_pyg import check_edge_index, with_weights
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
+from eamp.nn.edge_index_position import edge_index_position
 from eamp.nn.step.layer_state import LayerState, Position
 from eamp.nn.step.metric import Metric, metric_of
 from eamp.nn.step.options import (
@@ -25,8 +26,10 @@ from eamp.nn.step.options import (
     with_current_names,
 )
 from eamp.nn.step.weight import Weight, ahead, evaluate
+from eamp.nn.typed_layers import add_typed_step, check_typed
 from eamp.ops import add_fused_step, entropy_step, is_fused
 
+Features: TypeAlias = Tensor | Mapping[str, Tensor]  # a dictionary has a tensor per type of node
 TINY = torch.finfo(torch.float32).tiny
 
 
@@ -55,6 +58,8 @@ class EntropyAware(Module):
           :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`, and anything else that ``conv``
           takes.
         - **output:** features :math:`(|\mathcal{V}|, F_{out})`.
+        - **several types of nodes:** dictionaries of features and edge indices, as ``HeteroConv``
+          takes and returns them.
 
     BibTeX key for ``eamp cite``: ``nazari2024entropy``.
 
@@ -84,6 +89,7 @@ class EntropyAware(Module):
         check_module(conv, "EntropyAware")
         given = {"weight": weight, "temperature": temperature, **with_current_names(options)}
         self.step = step = EntropyStep.of(given)
+        check_typed(conv, step)
         self.conv = conv
         self.weight: Any = step.weight
         if step.learn_weight:
@@ -120,20 +126,24 @@ class EntropyAware(Module):
             self.calibrated.fill_(math.nan)
 
     def forward(
-        self, x: Tensor, *args: Any, position: Position | None = None, **kwargs: Any
-    ) -> Tensor:
+        self, x: Features, *args: Any, position: Position | None = None, **kwargs: Any
+    ) -> Any:
         """Run the layer and take the step.
 
         A layer that is applied several times is told by ``position`` which application this is.
         """
+        if isinstance(x, Mapping):
+            outs = self.conv(x, *args, **kwargs)
+            edges = args[0] if args else kwargs.get("edge_index_dict")
+            take = partial(self._with_step, position=position or self.position)
+            return outs if self.is_bare else add_typed_step(self.conv, self.step, outs, edges, take)
         if not isinstance(x, Tensor):
-            self._refuse(x)
+            refuse_features(self.conv, x)
         # PyG's layers take node numbers [n] for features, but no table of them.
         if x.dim() == (1 if x.is_floating_point() else 2) and is_of_pyg(self.conv):
             check_features(x)
-        bare = isinstance(self.weight, (int, float)) and self.weight == 0
         adjacency, args, kwargs = self._split_adjacency(args, kwargs)
-        if not bare:  # before the layer, whose own errors say less about a wrong edge_index
+        if not self.is_bare:  # before the layer, whose own errors say less about a wrong edge_index
             adjacency = as_graph(adjacency, x.size(0), self.step.symmetrize)
         out = self.conv(x, *args, **kwargs)
         if not isinstance(out, Tensor):
@@ -144,7 +154,7 @@ class EntropyAware(Module):
             )
         if self.step.residual:
             out = self._same_width(x, out, "residual=True") + out
-        if bare:
+        if self.is_bare:
             return out
         at = out
         if self.step.placement == "input":
@@ -152,6 +162,11 @@ class EntropyAware(Module):
         graph = graph_for(at, adjacency)
         at = at.detach() if self.step.detach else at
         return self._with_step(out, at, graph, position or self.position)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether no step is taken, because λ is 0."""
+        return isinstance(self.weight, (int, float)) and self.weight == 0
 
     def _with_step(
         self, out: Tensor, at: Tensor, graph: Graph, position: Position | None
@@ -163,8 +178,10 @@ class EntropyAware(Module):
             options = (weight, step.energy == "propagation", step.scale_free)
             return add_fused_step(out, at, graph, step.fixed_temperature(), *options)
         metric = metric_of(at, graph, step.energy, step.scale_free)
-        at = metric.seen(at)
         temperature = self._temperature(at, graph, metric)
+        if isinstance(temperature, Tensor) and temperature.dim() == 1:  # one per graph
+            metric, temperature = metric.in_units_of(graph.for_nodes(temperature)), 1.0
+        at = metric.seen(at)
         number = isinstance(self.weight, (int, float))
         change, energy = entropy_step(
             at,
@@ -212,7 +229,11 @@ class EntropyAware(Module):
         return evaluate(self.weight, LayerState(position, at, energy, temperature, graph, *options))
 
     def _temperature(self, at: Tensor, graph: Graph, metric: Metric) -> float | Tensor:
-        """Return T; ``"auto"`` is the mean energy of the first training batch."""
+        """Return T; ``"auto"`` is the mean energy of the first training batch.
+
+        Before training, in evaluation mode, it is the mean energy of every graph, ``[num_graphs]``
+        for a batch.
+        """
         if self.log_temperature is not None:
             return self.log_temperature.exp()
         if self.calibrated is None:
@@ -220,8 +241,11 @@ class EntropyAware(Module):
         readable = not torch.compiler.is_compiling() and self.calibrated.device.type == "cpu"
         if readable and not bool(self.calibrated.isnan()):
             return self.calibrated
-        energy = energy_on(at.detach(), graph, metric.by_degree)
-        mean = graph.total(energy) / max(graph.total_nodes, 1)
+        energy = energy_on(metric.seen(at).detach(), graph, metric.by_degree)
+        if self.training or graph.batch is None:
+            mean = graph.total(energy) / max(graph.total_nodes, 1)
+        else:
+            mean = graph.total_by_graph(energy) / graph.graph_sizes().to(energy.dtype)
         mean = mean if metric.unit is None else mean / metric.unit.detach()
         now = mean.clamp(min=TINY).to(self.calibrated.dtype)
         temperature = torch.where(self.calibrated.isnan(), now, self.calibrated)
@@ -249,21 +273,6 @@ class EntropyAware(Module):
                 kwargs = {**kwargs, "edge_index": adjacency.edge_index}
         return adjacency, args, kwargs
 
-    def _refuse(self, x: Any) -> NoReturn:
-        """Raise the error for features that are not one tensor."""
-        name = type(self.conv).__name__
-        if isinstance(x, tuple):
-            raise TypeError(
-                f"EntropyAware needs one feature tensor [num_nodes, F], but got a tuple for "
-                f"{name}: the energy compares a node with its neighbours, so both must be the same "
-                "set of nodes. Leave bipartite layers unwrapped."
-            )
-        hint = "data.x, data.edge_index" if hasattr(x, "edge_index") else "torch.as_tensor(x)"
-        raise TypeError(
-            f"EntropyAware needs one feature tensor [num_nodes, F], but got a {type(x).__name__} "
-            f"for {name}; pass {hint}."
-        )
-
     def _same_width(self, x: Tensor, out: Tensor, option: str) -> Tensor:
         """Return ``x``, after checking that the layer has kept its shape."""
         if x.shape != out.shape:
@@ -282,9 +291,3 @@ class EntropyAware(Module):
 def is_of_pyg(conv: Module) -> bool:
     """Return whether ``conv`` is one of PyG's own layers, whose arguments are known."""
     return type(conv).__module__.startswith("torch_geometric.nn.conv.")
-
-
-def edge_index_position(conv: Module) -> int:
-    """Return the place of ``edge_index`` among the arguments of ``conv``, or else 1."""
-    names = list(inspect.signature(conv.forward).parameters)
-    return names.index("edge_index") if "edge_index" in names else 1

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Unpack
 
 from torch.nn import Module
-from torch_geometric.nn import MessagePassing
+from torch_geometric.nn import HeteroConv, MessagePassing
 
+from eamp.nn.batch_hook import add_batch_hook, remove_batch_hook
 from eamp.nn.checks import check_module
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.entropic import number_layers
@@ -20,10 +21,11 @@ from eamp.nn.step.options import (
     with_current_names,
 )
 from eamp.nn.step.weight import Weight
+from eamp.nn.typed_layers import check_not_bipartite, check_not_converted
 from eamp.spelling import did_you_mean
 
 LAST = "last"  # in `skip`: the message-passing layer that was registered last
-LAYERS = (MessagePassing, MessagePassingLayer, EntropyAware)
+LAYERS = (MessagePassing, MessagePassingLayer, HeteroConv, EntropyAware)
 Selection = str | type[Module] | Iterable[str | type[Module]] | None
 
 
@@ -46,14 +48,19 @@ def wrap(
     r"""Put an :class:`EntropyAware` around every message-passing layer of ``model``, in place.
 
     It works on any module: PyG's ``GCN``, ``GAT``, ``PNA``, ``Sequential``, ``DeepGCNLayer``, or
-    your own. Parameters stay the same objects, so an optimizer made before goes on working. Load
-    saved weights before wrapping: in a wrapped model ``convs.0.bias`` is called
-    ``convs.0.conv.bias``.
+    your own. A ``HeteroConv`` is one layer, whose step sees all types of nodes. Parameters stay the
+    same objects, so an optimizer made before goes on working. Load saved weights before wrapping:
+    in a wrapped model ``convs.0.bias`` is called ``convs.0.conv.bias``.
 
     Layers are numbered in the order they were registered, for schedules over depth such as
     :class:`eamp.nn.Ramp`. Wrapping twice with the same options changes nothing. Wrapping again with
-    other options is an error. ``print(model)`` shows the wrapped layers and their options; models
-    of PyG that print a single line show them in ``model.convs``.
+    other options is an error. ``print(model)`` shows the wrapped layers and their options. Models
+    of PyG that print a single line, such as ``GCN``, go on doing so, because Python takes ``repr``
+    from the class, which wrapping leaves as it is; print ``model.convs`` there.
+
+    A model that is called with a ``batch`` beside ``edge_index``, or with a PyG ``Data`` alone, may
+    be called with batches of graphs: thresholds, means and normalised entropies are then those of
+    every graph.
 
     Args:
         model: the model, or a single message-passing layer.
@@ -85,6 +92,7 @@ def wrap(
         )
     """
     check_module(model, "wrap")
+    check_not_converted(model, "wrap")
     if step is not None and (options or preset is not None):
         raise ValueError(
             "pass a step, or a preset and options one by one, but not both: "
@@ -108,7 +116,9 @@ def wrap(
             return name in names_only or isinstance(module, types_only)
         return is_message_passing(module)
 
-    layers = [layer for _, layer in message_passing_layers(model, also=chosen)]
+    found = list(message_passing_layers(model, also=chosen))
+    check_not_bipartite((name, layer) for name, layer in found if chosen(name, layer))
+    layers = [layer for _, layer in found]
     last = layers[-1] if layers and LAST in names_skip and not is_name else None
 
     def visit(module: Module, name: str) -> Module:
@@ -122,7 +132,8 @@ def wrap(
             if module not in wrappers:
                 wrappers[module] = EntropyAware.of(module, copy.deepcopy(wanted))
             return wrappers[module]
-        if is_message_passing(module):
+        inside = only is not None and isinstance(module, HeteroConv)  # layers of single relations
+        if is_message_passing(module) and not inside:
             return module  # layers inside a layer stay as they are
         for child_name, child in list(module.named_children()):
             replace(module, child, visit(child, f"{name}.{child_name}" if name else child_name))
@@ -130,13 +141,15 @@ def wrap(
 
     wrapped = visit(model, "")
     if not wrappers and not any(isinstance(module, EntropyAware) for module in wrapped.modules()):
-        found = sorted({type(module).__name__ for module in model.modules()})
+        kinds = sorted({type(module).__name__ for module in model.modules()})
         left_out = f", with skip={skip!r}" if skip is not None else ""
         raise ValueError(
-            f"{type(model).__name__} has no layer to wrap among {', '.join(found)}{left_out}. "
+            f"{type(model).__name__} has no layer to wrap among {', '.join(kinds)}{left_out}. "
             "Message-passing layers are subclasses of torch_geometric.nn.MessagePassing; name any "
             "other with only=[...]."
         )
+    if not isinstance(wrapped, EntropyAware):
+        add_batch_hook(wrapped)
     return number_layers(wrapped)
 
 
@@ -153,6 +166,7 @@ def unwrap(model: Module) -> Module:
     check_module(model, "unwrap")
     if isinstance(model, EntropyAware):
         return unwrap(model.conv)
+    remove_batch_hook(model)
     for child in list(model.children()):
         replace(model, child, unwrap(child))
     return model
@@ -160,7 +174,7 @@ def unwrap(model: Module) -> Module:
 
 def is_message_passing(module: Module) -> bool:
     """Return whether ``module`` is a message-passing layer, of PyG or of eamp."""
-    return isinstance(module, MessagePassing | MessagePassingLayer)
+    return isinstance(module, MessagePassing | MessagePassingLayer | HeteroConv)
 
 
 def message_passing_layers(
@@ -176,6 +190,11 @@ def message_passing_layers(
     for child_name, child in model.named_children():
         path = f"{name}.{child_name}" if name else child_name
         yield from message_passing_layers(child, path, also)
+
+
+def has_bare_layers(model: Module) -> bool:
+    """Return whether a model has bare layers of PyG, which do not take an :class:`eamp.Graph`."""
+    return any(isinstance(layer, MessagePassing) for _, layer in message_passing_layers(model))
 
 
 def replace(parent: Module, old: Module, new: Module) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
+from eamp.graph.drawing import draw_by_graph
 from eamp.graph.transforms import transformed
 from eamp.ops.backends import Backend, StepInput, choose, load
 from eamp.ops.boltzmann import entropy_drive, over_temperature
@@ -73,7 +74,7 @@ def permuted(drive: Tensor, graph: Graph) -> Tensor:
 
     It is a control for experiments: every degree keeps the distribution of its P̄, and so do q and
     the size of the step, but no node is pushed by its own energy. A graph has one permutation per
-    seed of torch, the same in all layers and epochs.
+    seed of torch, the same in all layers, epochs and batches.
     """
     graph.require_all_rows("variant='permuted'")
 
@@ -82,8 +83,15 @@ def permuted(drive: Tensor, graph: Graph) -> Tensor:
         if graph.batch is not None:
             key = torch.cat([key, graph.batch.unsqueeze(1).to(key.dtype)], 1)
         kind = key.unique(dim=0, return_inverse=True)[1]
-        generator = torch.Generator().manual_seed(torch.initial_seed())
-        shuffled = torch.randperm(kind.numel(), generator=generator).to(kind.device)
+        # The place of every node in a random order of its own graph.
+        seed = torch.initial_seed()
+        rank = draw_by_graph(
+            graph,
+            lambda size: torch.randperm(
+                size, generator=torch.Generator().manual_seed(seed)
+            ).argsort(),
+        )
+        shuffled = rank.argsort(stable=True)
         # Both orders list the nodes kind by kind, the second in random order within a kind.
         ordered, random = kind.argsort(stable=True), shuffled[kind[shuffled].argsort(stable=True)]
         return torch.empty_like(ordered).index_copy_(0, ordered, random)

@@ -2,6 +2,7 @@
 
 from eamp.scale.clusters import ClusterLoader
 from eamp.scale.layerwise_inference import inference
+from eamp.scale.neighbour_loader import NeighbourLoader
 from eamp.scale.sampling import SampledGraph, sampled_graph
 
-__all__ = ["ClusterLoader", "SampledGraph", "inference", "sampled_graph"]
+__all__ = ["ClusterLoader", "NeighbourLoader", "SampledGraph", "inference", "sampled_graph"]

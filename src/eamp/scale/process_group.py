@@ -83,7 +83,11 @@ class ProcessGroup(SingleProcess):
         share = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=label_smoothing)
         if reduction == "sum":
             return share
-        return share / self.sum(share.new_tensor(labels.numel(), dtype=torch.float64)).to(share)
+        return self.mean(share, labels.numel())
+
+    def mean(self, total: Tensor, count: int) -> Tensor:
+        """Return this process's share of a mean, given the sum and the number of its own terms."""
+        return total / self.sum(total.new_tensor(count, dtype=torch.float64)).to(total)
 
     def add_gradients(self, model: Module) -> None:
         """Replace the gradients of ``model`` by their sum, in one message per type of number."""

@@ -17,6 +17,7 @@ class SampledGraph(HaloGraph):
     """
 
     _sampled_edges: Tensor
+    _whole: Graph
 
     @property
     def num_edges(self) -> int:
@@ -37,12 +38,10 @@ class SampledGraph(HaloGraph):
         """Return all rows."""
         return x
 
-    def require_exact_sums(self, what: str) -> None:
-        """Raise an error, since sums over sampled neighbours are estimates."""
-        raise GraphError(
-            f"{what} cannot be found from sampled neighbours: give the weight as a number, the "
-            "gain times eamp.nn.collapse_threshold(graph, width) of the whole graph."
-        )
+    @property
+    def sampled_from(self) -> Graph:
+        """The whole graph."""
+        return self._whole
 
     def __repr__(self) -> str:
         return f"SampledGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
@@ -66,7 +65,8 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
     sampled network, the second layer. A node without sampled neighbours has energy 0. An
     entropy-aware layer reads three hops (two with ``placement="input"``), so sample more hops than
     there are layers. PyG's layers see the sampled edges and their degrees. Means over all nodes are
-    those of the batch. Thresholds (``Gain``) and ``normalize=True`` raise an error.
+    those of the batch. Thresholds (``Gain``) are those of the whole graph, estimated once.
+    ``normalize=True`` raises an error.
 
     Args:
         batch: a batch of ``NeighborLoader`` (with its default ``subgraph_type="directional"``), or
@@ -109,6 +109,7 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
         build_csr(torch.cat([edges, edges.flip(0)], 1), torch.cat([scale, scale]), 2 * count),
         graph.degree[nodes],
         _sampled_edges=batch.edge_index,
+        _whole=graph,
     )
 
 

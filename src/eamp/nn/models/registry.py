@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from torch.nn import Module, ModuleList
-from torch_geometric.nn import GAT, GraphSAGE
+from torch_geometric.nn import GAT, GIN, GraphSAGE
 
 from eamp.nn.checks import check_count, check_sizes
 from eamp.nn.conv.from_pyg import FromPyG
@@ -130,6 +130,7 @@ MODELS: dict[str, Callable[..., Module]] = {
     "dropedge-gcn": partial(dropping_edges, GCN),
     "gat": partial(from_pyg, GAT),
     "graphsage": partial(from_pyg, GraphSAGE),
+    "gin": partial(from_pyg, GIN),
     "egnn": EGNN,
     "acmp": ACMP,
     "grand": GRAND,

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from eamp.graph import Graph
-from eamp.nn.step.metric import Energy
+from eamp.nn.step.metric import Energy, propagation_threshold
+from eamp.nn.step.threshold import layer_threshold
 from eamp.ops import Variant, energy_normaliser, neighbour_sums
 from eamp.ops.boltzmann import entropy_drive, log_boltzmann
 from eamp.ops.step import permuted
@@ -53,14 +54,15 @@ class LayerState(NamedTuple):
     mobility: Tensor | None = None
 
 
-def entropy_level(state: LayerState) -> Tensor:
+def entropy_level(state: LayerState, energy: Tensor, temperature: float | Tensor) -> Tensor:
     """Return every node's share of the entropy ``[n]``, scaled so that a graph's mean is at most 1.
 
+    Energy and temperature are those of the state, detached or not.
     A summand −p ln p is at most 1/e. Those of a normalised distribution over n nodes add up to at
     most ln n.
     """
     graph = state.graph
-    log_p = log_boltzmann(state.energy, state.temperature, state.normalize, graph)
+    log_p = log_boltzmann(energy, temperature, state.normalize, graph)
     shares = -log_p.exp() * log_p
     if not state.normalize:
         return shares * math.e
@@ -84,3 +86,12 @@ def push(state: LayerState) -> Tensor:
     rate = degree * q + neighbour_sums(ones, q.unsqueeze(1), ones, graph).squeeze(1)
     rate = c * rate if published else rate
     return rate if state.mobility is None else rate * state.mobility
+
+
+def gain_threshold(state: LayerState) -> float | Tensor:
+    """Return λ* of a layer, a number or one per node: λ of the gain 1."""
+    width = state.x.size(1)
+    if state.energy_kind == "propagation":
+        return propagation_threshold(width)
+    unit = layer_threshold(width, state.graph, state.symmetrize).to(state.energy.dtype)
+    return state.graph.for_nodes(unit)

@@ -35,6 +35,14 @@ class Metric(NamedTuple):
         """Return ``x`` in these coordinates."""
         return x if self.inward is None else x * self.inward
 
+    def in_units_of(self, energy: Tensor) -> "Metric":
+        """Return coordinates in which energies are divided by ``energy`` ``[n]``, one per graph."""
+        size = energy.sqrt().unsqueeze(1)
+        return self._replace(
+            inward=1 / size if self.inward is None else self.inward / size,
+            outward=size if self.outward is None else self.outward * size,
+        )
+
 
 def metric_of(x: Tensor, graph: Graph, energy: Energy, scale_free: bool) -> Metric:
     r"""Return the metric in which an embedding is seen.
@@ -60,20 +68,16 @@ def metric_of(x: Tensor, graph: Graph, energy: Energy, scale_free: bool) -> Metr
     an entropy, in which :math:`s` counts as a constant; it is :math:`s^2 \sqrt F` times the
     gradient in :math:`x`, so that it scales with the embedding as the layer's output does.
     """
-    inward = outward = mobility = unit = None
+    metric = Metric()
     if energy == "propagation":
         scale = propagation_scale(graph, x.dtype)
-        mobility, inward = scale.square(), scale.unsqueeze(1)
-        outward = inward
+        factor = scale.unsqueeze(1)
+        metric = Metric(factor, factor, scale.square(), by_degree=False)
     if scale_free:
-        mean = mean_square(x, graph)
-        if graph.batch is None:  # dividing all features by s measures energies in units of s²
-            unit = mean * math.sqrt(x.size(1))
-        else:
-            size = (mean.sqrt() * x.size(1) ** 0.25).unsqueeze(1)
-            inward = 1 / size if inward is None else inward / size
-            outward = size if outward is None else outward * size
-    return Metric(inward, outward, mobility, unit, by_degree=energy == "paper")
+        unit = mean_square(x, graph) * math.sqrt(x.size(1))
+        # Dividing all features by s measures energies in units of s².
+        metric = metric._replace(unit=unit) if graph.batch is None else metric.in_units_of(unit)
+    return metric
 
 
 def mean_square(x: Tensor, graph: Graph) -> Tensor:

@@ -3,12 +3,13 @@
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 from torch import Tensor
 
 from eamp.functional import check_temperature, check_variant
+from eamp.graph.relations import Relations, check_relations
 from eamp.nn.step.metric import Energy
 from eamp.nn.step.schedules import Gain
 from eamp.nn.step.weight import Weight, as_weight
@@ -44,8 +45,9 @@ class EntropyStep:
             ``[n]`` and the temperature in every forward pass and returns :math:`\lambda`, one
             number or one per node ``[n]``.
         temperature: :math:`T > 0`, the energy per node that the step aims at. ``"auto"`` takes the
-            mean energy of the first training batch and keeps it: a temperature that followed the
-            energy at every step would have no fixed point.
+            mean energy over all nodes of the first training batch and keeps it: a temperature that
+            followed the energy at every step would have no fixed point. In evaluation mode before
+            that, every graph of a batch has its own mean.
         learn_weight: make :math:`\lambda` a parameter that starts at ``weight``.
         learn_temperature: make :math:`\ln T` a parameter that starts at ``temperature``.
         detach: treat the step as a constant in the backward pass, as the paper says. ``False``,
@@ -58,8 +60,8 @@ class EntropyStep:
             as many input as output channels.
         variant: ``"exact"``, ``"paper"`` for the published gradient, or ``"permuted"``, a control
             for experiments; see :func:`eamp.entropy_gradient`.
-        normalize: take the entropy of the normalised distribution. For a mini-batch of graphs pass
-            an :class:`eamp.Graph` that knows its ``batch`` in place of ``edge_index``.
+        normalize: take the entropy of the normalised distribution, of every graph of a batch by
+            itself.
         symmetrize: let the step see a directed graph as undirected. The layer itself still gets it
             as it is.
         energy: ``"paper"`` compares neighbours as they are. ``"propagation"`` compares
@@ -68,6 +70,9 @@ class EntropyStep:
         scale_free: measure energies in units of the embedding's mean square. Then :math:`T` means
             the same for features of any size and number, and a shrinking embedding does not pass
             for a smooth one.
+        relations: the relations of a typed graph that the step sees, as edge types
+            ``("author", "writes", "paper")``; a mapping gives their weights :math:`w_r`. By
+            default all of them, with weight 1. See :class:`eamp.TypedGraph`.
 
     Example:
         >>> EntropyStep(), EntropyStep(weight=3.0, temperature=10.0, detach=True)
@@ -87,18 +92,20 @@ class EntropyStep:
     symmetrize: bool = False
     energy: Energy = "paper"
     scale_free: bool = False
+    relations: Relations = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", as_weight(self.weight))
+        object.__setattr__(self, "relations", check_relations(self.relations))
         check_variant(self.variant)
         for name, choices in (("placement", Placement), ("energy", Energy)):
             if getattr(self, name) not in get_args(choices):
                 expected = " or ".join(map(repr, get_args(choices)))
                 raise ValueError(f"{name} must be {expected}, but is {getattr(self, name)!r}.")
-        for field in fields(self):
-            if isinstance(field.default, bool) and not isinstance(getattr(self, field.name), bool):
-                value = getattr(self, field.name)
-                raise ValueError(f"{field.name} must be True or False, but is {value!r}.")
+        for each in fields(self):
+            if isinstance(each.default, bool) and not isinstance(getattr(self, each.name), bool):
+                value = getattr(self, each.name)
+                raise ValueError(f"{each.name} must be True or False, but is {value!r}.")
         if callable(self.weight) and self.learn_weight:
             raise ValueError(
                 "learn_weight=True needs a number to start from, as in weight=1.0; a schedule that "
@@ -144,7 +151,7 @@ class EntropyStep:
                 f"'temperature': 10.0}}, or by an eamp.nn.EntropyStep, but is {given!r}."
             )
         options = {**defaults, **with_current_names(given)}
-        known = [field.name for field in fields(cls)]
+        known = [each.name for each in fields(cls)]
         if unknown := [name for name in options if name not in known]:
             raise ValueError(
                 f"the entropy step has no option {', '.join(map(str, unknown))}; it has "
@@ -154,11 +161,11 @@ class EntropyStep:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def changed(self) -> dict[str, Any]:
         """Return weight and temperature, and the options that are not the default."""
-        default = {field.name: field.default for field in fields(self)}
+        default = {each.name: each.default for each in fields(self)}
         shown = ("weight", "temperature")
         return {
             name: value
@@ -187,6 +194,7 @@ class StepOptions(TypedDict, total=False):
     symmetrize: bool
     energy: Energy
     scale_free: bool
+    relations: Relations
 
 
 def with_current_names(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from eamp.nn.step.layer_state import LayerState, Position, entropy_level, push
+from eamp.nn.step.layer_state import LayerState, Position, entropy_level, gain_threshold, push
 from eamp.nn.step.metric import Energy, propagation_threshold
-from eamp.nn.step.threshold import layer_threshold
 from eamp.nn.step.weight import (
     SCHEDULES,
     Schedule,
@@ -131,13 +130,12 @@ class Feedback(Schedule):
 
     def __call__(self, state: LayerState) -> Tensor:
         """Return λ for the present embedding."""
-        seen = state
+        energy, temperature = state.energy, state.temperature
         if self.detach:
-            temperature = state.temperature
+            energy = energy.detach()
             temperature = temperature.detach() if isinstance(temperature, Tensor) else temperature
-            seen = state._replace(energy=state.energy.detach(), temperature=temperature)
         by_energy = self.measure == "energy"
-        level = seen.energy / seen.temperature if by_energy else entropy_level(seen)
+        level = energy / temperature if by_energy else entropy_level(state, energy, temperature)
         if self.per == "graph":
             level = state.graph.mean(level)
         # The sigmoid of a logarithm is the same function, without overflow.
@@ -186,11 +184,7 @@ class Gain(Schedule):
 
     def __call__(self, state: LayerState) -> float | Tensor:
         """Return the gain times the threshold."""
-        width = state.x.size(1)
-        if state.energy_kind == "propagation":
-            return evaluate(self.of, state) * propagation_threshold(width)
-        unit = layer_threshold(width, state.graph, state.symmetrize).to(state.energy.dtype)
-        return evaluate(self.of, state) * state.graph.for_nodes(unit)
+        return evaluate(self.of, state) * gain_threshold(state)
 
 
 @dataclass(frozen=True)
@@ -221,17 +215,17 @@ class Hops(Schedule):
 
     def __call__(self, state: LayerState) -> float | Tensor:
         """Return λ of the layer's gain."""
-        return self.gain(state.position)(state)
+        return self.gain(state.position) * gain_threshold(state)
 
     def ahead(self, position: Position | None, width: int, energy: Energy) -> float | None:
         """Return λ of the layer's gain, if it does not depend on the embedding."""
-        return self.gain(position).ahead(position, width, energy)
+        return Gain(self.gain(position)).ahead(position, width, energy)
 
-    def gain(self, position: Position | None) -> Gain:
-        """Return the gain at a position."""
+    def gain(self, position: Position | None) -> float:
+        """Return the gain at a position, a number: torch 2.8 cannot trace the making of a Gain."""
         if position is None:
             raise ValueError(missing_number(self))
-        return Gain(max(0.0, 1 - self.of / position.layers))
+        return max(0.0, 1 - self.of / position.layers)
 
 
 @dataclass(frozen=True)

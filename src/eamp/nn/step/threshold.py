@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from eamp.graph import Adjacency, Graph, as_graph
+from eamp.graph.drawing import draw_by_graph
 from eamp.graph.edge_index_cache import graph_of_key
+from eamp.nn.step.known_thresholds import known_thresholds, stands_together
 from eamp.ops import neighbour_sums, weighted_differences
 
 RADIUS = 2.0  # the inverse of what the ReLU keeps
@@ -32,7 +34,8 @@ def collapse_threshold(graph: Adjacency, width: int, num_nodes: int | None = Non
         \tfrac12\, \rho\bigl((I + \lambda^* W(C, \cdot))\, \hat A\bigr) = 1
 
     On a :math:`k`-regular bipartite graph it is
-    :math:`\frac{k+3}{k-1} \cdot \frac14 \sqrt{F/k}`. It is estimated once per graph.
+    :math:`\frac{k+3}{k-1} \cdot \frac14 \sqrt{F/k}`. It is estimated once per graph;
+    a graph that comes in many batches is recognised by its edges.
 
     Args:
         graph: an :class:`eamp.Graph`, or anything one can be made of.
@@ -64,9 +67,18 @@ def layer_threshold(width: int, graph: Graph, symmetrize: bool) -> Tensor:
 
 
 def unit_threshold(graph: Graph) -> Tensor:
-    """Return μ* of every graph in a batch, computed once."""
-    graph.require_exact_sums("the threshold of a graph")
-    return graph.remember("collapse_threshold", lambda: estimate(graph))
+    """Return μ* of every graph in a batch, computed once.
+
+    Sampled neighbours have the threshold of the graph that they were sampled from.
+    """
+    if graph.device.type == "meta":  # without contents there is a shape and no threshold
+        return torch.empty(graph.num_graphs, dtype=torch.float64, device="meta")
+    whole = graph.sampled_from
+
+    def found() -> Tensor:
+        return known_thresholds(whole, estimate) if stands_together(whole) else estimate(whole)
+
+    return whole.remember("collapse_threshold", found).to(graph.device)
 
 
 @torch.no_grad()
@@ -107,20 +119,23 @@ def spectral_radius(mu: Tensor, graph: Graph) -> Tensor:
         # By 0 once the vectors of a small graph are exhausted: all further ones are 0.
         return graph.for_nodes(torch.where(by > 1e-9, 1 / by, 0.0)) * x
 
-    generator = torch.Generator().manual_seed(0)
-    start = torch.randn(graph.total_nodes, 1, generator=generator, dtype=mu.dtype).to(mu.device)
-    start = (start if graph.rows is None else start[graph.rows.nodes]).repeat(1, mu.size(1))
+    def random(size: int) -> Tensor:
+        return torch.randn(size, 1, generator=torch.Generator().manual_seed(0), dtype=mu.dtype)
+
+    start = draw_by_graph(graph, random).repeat(1, mu.size(1))
     image = widened(start)
     beta = dot(start, image).clamp(min=0).sqrt()
     previous, q, sq = torch.zeros_like(start), divided(start, beta), divided(image, beta)
     beta = torch.zeros_like(beta)
     diagonal, beside = [], []
-    for _ in range(min(STEPS, int(graph.graph_sizes().max()))):
+    sizes = graph.graph_sizes().unsqueeze(1)
+    for step in range(1, 1 + min(STEPS, int(sizes.max()))):
         r = propagated(sq)
         diagonal.append(dot(r, sq))
         r = r - graph.for_nodes(diagonal[-1]) * q - graph.for_nodes(beta) * previous
         image = widened(r)
-        beta = dot(r, image).clamp(min=0).sqrt()
+        # A graph stops after as many steps as it has nodes, as it does alone.
+        beta = torch.where(step < sizes, dot(r, image).clamp(min=0).sqrt(), 0.0)
         beside.append(beta)
         previous, q, sq = q, divided(r, beta), divided(image, beta)
     tridiagonal = torch.diag_embed(torch.stack(diagonal, -1))

@@ -1,0 +1,81 @@
+"""``GraphLevel``: any model of nodes, with a readout, as a model of graphs."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.nn.inits import reset
+from torch_geometric.nn.resolver import aggregation_resolver
+
+from eamp.graph import Adjacency, Graph
+from eamp.nn.checks import check_module
+from eamp.nn.models.traits import traits
+from eamp.nn.wrapping import has_bare_layers
+
+READOUTS = ("mean", "sum", "max")
+
+
+class GraphLevel(Module):
+    r"""Any model of nodes, whose outputs are aggregated over the nodes of every graph.
+
+    Args:
+        model: A model of :mod:`eamp.nn` or of PyG, with an output per class or target.
+        readout: ``"mean"``, ``"sum"`` or ``"max"`` over the nodes, by PyG's aggregations.
+
+    Shapes:
+        - **input:** features :math:`(|\mathcal{V}|, F_{in})`, edge indices
+          :math:`(2, |\mathcal{E}|)` or an :class:`eamp.Graph`, and the graph of every node
+          :math:`(|\mathcal{V}|)`; without the last, that of the :class:`eamp.Graph`.
+        - **output:** :math:`(|\mathcal{G}|, F_{out})` for :math:`|\mathcal{G}|` graphs.
+
+    Example:
+        >>> import torch
+        >>> from eamp.nn import GCN
+        >>> model = GraphLevel(GCN(16, 64, 2, num_layers=2), readout="sum")
+        >>> edge_index = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+        >>> model(torch.randn(4, 16), edge_index, torch.tensor([0, 0, 1, 1])).shape
+        torch.Size([2, 2])
+    """
+
+    def __init__(self, model: Module, readout: Literal["mean", "sum", "max"] = "mean") -> None:
+        super().__init__()
+        check_module(model, "GraphLevel")
+        if readout not in READOUTS:
+            expected = ", ".join(map(repr, READOUTS))
+            raise ValueError(f"readout must be one of {expected}, but is {readout!r}.")
+        self.model, self.readout = model, readout
+        self.aggregation = aggregation_resolver(readout)
+
+    @property
+    def probed_layers(self) -> list[str] | None:
+        """The layers of the model that a probe measures, by their names in this module."""
+        named = traits(self.model).probed_layers
+        names = [named] if isinstance(named, str) else named
+        return None if names is None else [f"model.{name}" for name in names]
+
+    @property
+    def auxiliary_loss(self) -> Callable[[], Tensor] | None:
+        """The auxiliary loss of the model, if it has one."""
+        return traits(self.model).auxiliary_loss
+
+    def reset_parameters(self) -> None:
+        """Reset the model."""
+        reset(self.model)
+
+    def forward(self, x: Tensor, edge_index: Adjacency, batch: Tensor | None = None) -> Tensor:
+        """Return the outputs of every graph."""
+        graph = edge_index
+        if not isinstance(graph, Graph) and not has_bare_layers(self.model):
+            # So that the step and the norms of eamp know the graphs, too.
+            graph = Graph(edge_index, x.size(0), batch=batch)
+        if batch is None and isinstance(graph, Graph):
+            batch = graph.batch
+        graphs = graph.num_graphs if isinstance(graph, Graph) else None
+        if batch is None:
+            batch, graphs = x.new_zeros(x.size(0)).long(), 1
+        return self.aggregation(self.model(x, graph), batch, dim_size=graphs)
+
+    def extra_repr(self) -> str:
+        """Return the readout."""
+        return f"readout={self.readout!r}"
