@@ -36,6 +36,12 @@ def test_file_holds_no_pickle_and_is_deterministic(arrays: GraphArrays) -> None:
     assert cache.cache_path("cora").read_bytes() == first
 
 
+def test_objects_are_not_pickled(arrays: GraphArrays) -> None:
+    with pytest.raises(ValueError, match="y would be pickled"):
+        cache.write("cora", {**arrays._asdict(), "y": np.array([{}])}, "folder")
+    assert cache.read("cora") is None
+
+
 @pytest.mark.parametrize("keep", [0, 1, 10, 100, -1, -30])
 def test_truncated_file_is_refused_by_name(arrays: GraphArrays, keep: int) -> None:
     cache.write("cora", arrays._asdict(), "folder")

@@ -16,7 +16,8 @@ def folder(tiny: dict[str, Any], tmp_path: Path) -> Path:
 
 
 def test_list_shows_what_is_cached(folder: Path) -> None:
-    assert [entry.cached for entry in available()] == [False] * 6 + [None] * 11
+    listed = [*[False] * 6, *[None] * 11, False, *[None] * 4, False]
+    assert [entry.cached for entry in available()] == listed
     get("cora", folder=folder)
     assert [entry.cached for entry in available()][:6] == [True] + [False] * 5
     assert str(available()[0]).split()[:2] == ["cora", "cached"]

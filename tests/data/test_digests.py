@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eamp.data import load
+from eamp.data import load, tu_datasets, typed_graphs
 from eamp.data.digests import (
     ARRAY_DIGESTS,
     FILE_DIGESTS,
@@ -24,8 +24,10 @@ def test_every_file_that_may_be_read_has_a_digest() -> None:
     wanted = {file for name in SIZES for file in family_of(name).file_names(name)}
     wanted |= {"cora.content"}
     wanted |= {archive.file for archives in MEMBERS.values() for archive in archives}
+    wanted |= {f"MUTAG_{part}.txt" for part in tu_datasets.PARTS} | {tu_datasets.GRAKEL.file}
+    wanted |= {typed_graphs.WHEEL.file, *typed_graphs.FILES}
     assert wanted == set(FILE_DIGESTS)
-    assert set(ARRAY_DIGESTS) == set(SIZES)
+    assert set(ARRAY_DIGESTS) == {*SIZES, *typed_graphs.SIZES, "mutag"}
     assert all(
         len(digest) == 64 and set(digest) <= set("0123456789abcdef")
         for digest in (*FILE_DIGESTS.values(), *ARRAY_DIGESTS.values())

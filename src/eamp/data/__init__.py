@@ -5,7 +5,10 @@ from eamp.data.catalogue import CheckResult, Entry, Summary, available, check, g
 from eamp.data.digests import graph_digest
 from eamp.data.distant import chains, distance
 from eamp.data.errors import DataError, DataWarning, RefusedError
+from eamp.data.graph_sets import GraphSet, SetSummary
 from eamp.data.loading import load
+from eamp.data.molecule_like import wiener
+from eamp.data.parts import k_fold, link_split
 from eamp.data.splits import Fractions, PerClass
 from eamp.data.synthetic import csbm, grid
 
@@ -15,8 +18,10 @@ __all__ = [
     "DataWarning",
     "Entry",
     "Fractions",
+    "GraphSet",
     "PerClass",
     "RefusedError",
+    "SetSummary",
     "Summary",
     "available",
     "cache_folder",
@@ -27,6 +32,9 @@ __all__ = [
     "get",
     "graph_digest",
     "grid",
+    "k_fold",
+    "link_split",
     "load",
     "summarize",
+    "wiener",
 ]

@@ -10,7 +10,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -98,7 +98,11 @@ def write(name: str, arrays: Arrays, source: str) -> None:
         remove_stale_files(path.parent)
         try:
             with temporary.open("xb") as file:
-                np.savez_compressed(file, allow_pickle=False, source=np.array(source), **arrays)
+                # NumPy before 2.1 has no allow_pickle=False here, so arrays of objects are refused.
+                if objects := [field for field in arrays if arrays[field].dtype.hasobject]:
+                    raise ValueError(f"{', '.join(objects)} would be pickled; pass numbers.")
+                fields: dict[str, Any] = {**arrays, "source": np.array(source)}
+                np.savez_compressed(file, **fields)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

@@ -4,17 +4,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
-from eamp.data import cache
+from eamp.data import cache, typed_graphs
 from eamp.data.cache import StrPath, cache_path
-from eamp.data.digests import ARRAY_DIGESTS
+from eamp.data.digests import ARRAY_DIGESTS, digest_of
 from eamp.data.errors import DataError, RefusedError
+from eamp.data.graph_sets import GraphSet, SetSummary, summarize_set
 from eamp.data.harder import CHANGES, UNDIRECTED
 from eamp.data.loading import checked_name, load
 from eamp.data.sources import SIZES
 from eamp.data.splits import MASKS
-from eamp.graph import Graph, GraphError
+from eamp.data.tu_datasets import GRAPHS, MEMBERS
+from eamp.graph import Graph, GraphError, TypedGraph
+
+# Names of datasets that are downloaded and cached.
+FETCHED = {*SIZES, *GRAPHS, *typed_graphs.SIZES}
 
 
 @dataclass(frozen=True)
@@ -118,10 +123,27 @@ def available() -> list[Entry]:
         Entry("pyg:<Dataset>[/<name>]", "a single-graph dataset of PyG, as in pyg:WebKB/Cornell"),
         Entry(f"{UNDIRECTED}:<name>", "any of these with the missing directions of its edges"),
         *(Entry(f"{change.example}<name>", change.about) for change in CHANGES.values()),
+        *(Entry(name, f"{count} graphs", cached_set(name)) for name, count in GRAPHS.items()),
+        Entry("wiener", "generated graphs like molecules with a target, wiener:graphs=500"),
+        *(
+            Entry(
+                name,
+                f"typed graph: {', '.join(f'{n} {k}s' for k, n in sizes.items())}",
+                cache_path(name).is_file(),
+            )
+            for name, sizes in typed_graphs.SIZES.items()
+        ),
     ]
 
 
-def get(name: StrPath, *, folder: StrPath | None = None, refresh: bool = False) -> Summary:
+def cached_set(name: str) -> bool | None:
+    """Return whether a set of graphs is cached; ``None`` if it is not and cannot be fetched."""
+    return cache_path(name).is_file() or (False if name in MEMBERS else None)
+
+
+def get(
+    name: StrPath, *, folder: StrPath | None = None, refresh: bool = False
+) -> Summary | SetSummary:
     """Fetch a dataset into the cache and return its summary; for the arguments see :func:`load`.
 
     Example:
@@ -131,19 +153,25 @@ def get(name: StrPath, *, folder: StrPath | None = None, refresh: bool = False) 
     return summarize(load(name, folder=folder, refresh=refresh))
 
 
-def summarize(data: Data) -> Summary:
-    """Return the summary of a graph that :func:`load` returned."""
-    if not isinstance(data, Data) or "digest" not in data:
+def summarize(data: Data | HeteroData | GraphSet) -> Summary | SetSummary:
+    """Return the summary of a graph, or of many, that :func:`load` returned."""
+    if isinstance(data, GraphSet):
+        return summarize_set(data, cache_path(data.name) if data.name in GRAPHS else None)
+    typed = isinstance(data, HeteroData)
+    if not (typed or isinstance(data, Data)) or "digest" not in data:
         raise DataError(
             f"summarize needs a graph that eamp.data.load returned; got {type(data).__name__}."
         )
-    row, col = data.edge_index
-    pairs = torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col]
-    edges = torch.unique(pairs, dim=1).size(1)
-    sizes = (data.num_nodes, edges, data.num_features, data.num_classes)
-    train, val, test = (int(data[mask].sum()) for mask in MASKS)
-    counts = tuple(torch.bincount(data.y[data.y >= 0]).tolist())
-    path = cache_path(data.name) if data.name in SIZES else None
+    if typed:
+        labelled, edges = data[data.target], TypedGraph(data).graph.num_edges
+    else:
+        row, col = data.edge_index
+        pairs = torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col]
+        labelled, edges = data, torch.unique(pairs, dim=1).size(1)
+    sizes = (data.num_nodes, edges, labelled.num_features, data.num_classes)
+    train, val, test = (int(labelled[mask].sum()) for mask in MASKS)
+    counts = tuple(torch.bincount(labelled.y[labelled.y >= 0]).tolist())
+    path = cache_path(data.name) if data.name in FETCHED else None
     split = (train, val, test, data.split)
     return Summary(data.name, data.source, *sizes, *split, counts, data.digest, path)
 
@@ -158,10 +186,11 @@ def check(name: StrPath) -> CheckResult:
         'valid'
     """
     text = checked_name(name)
-    if text.lower() not in SIZES:
-        data = load(name)
+    if text.lower() not in FETCHED:
+        data: Data | HeteroData | GraphSet = load(name)
         try:
-            Graph(data)
+            for graph in data if isinstance(data, GraphSet) else [data]:
+                Graph(graph)
         except GraphError as error:  # layers without the entropy step would accept it
             return CheckResult(text, "refused", str(error))
         return CheckResult(text, "valid", data.digest)
@@ -172,4 +201,5 @@ def check(name: StrPath) -> CheckResult:
         return CheckResult(text, "damaged", f"{error} The next load fetches it again.")
     if cached is None:
         return CheckResult(text, "absent", f"not cached; `eamp data get {text}` fetches it")
-    return CheckResult(text, "intact", f"{ARRAY_DIGESTS[text]} (from: {cached[1]})")
+    digest = ARRAY_DIGESTS.get(text) or f"{digest_of(cached[0])}, not known beforehand"
+    return CheckResult(text, "intact", f"{digest} (from: {cached[1]})")

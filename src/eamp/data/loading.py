@@ -1,40 +1,65 @@
-"""``load``: a graph by name, as a PyG ``Data`` with features, edges, labels, masks and origin."""
+"""``load``: a graph by name, as a PyG ``Data`` with masks and origin, or many graphs."""
 
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.utils import coalesce, to_undirected
 
+from eamp.data import typed_graphs
 from eamp.data.arrays import GraphArrays
 from eamp.data.cache import Arrays, StrPath, read_or_fetch
 from eamp.data.digests import ARRAY_DIGESTS, digest_of, graph_digest
 from eamp.data.distant import chains, distance
 from eamp.data.errors import DataError
+from eamp.data.graph_sets import GraphSet
 from eamp.data.harder import CHANGES, UNDIRECTED, make_harder, split_name, values_of
+from eamp.data.molecule_like import wiener
 from eamp.data.npz_graphs import from_npz
 from eamp.data.pyg_datasets import from_pyg
 from eamp.data.sources import SIZES, fetch
 from eamp.data.splits import Split, apply_split, check_split
 from eamp.data.synthetic import csbm, grid
+from eamp.data.tu_datasets import GRAPHS, load_tu
 from eamp.spelling import did_you_mean
 
-GENERATORS: dict[str, Callable[..., Data]] = {
+GENERATORS: dict[str, Callable[..., Any]] = {
     "grid": grid,
     "csbm": csbm,
     "chains": chains,
     "distance": distance,
+    "wiener": wiener,
 }
 EXAMPLES = {
     "grid": "grid:10x10,seed=1",
     "csbm": "csbm:nodes=500,homophily=0.3",
     "chains": "chains:length=10,classes=3",
     "distance": "distance:shape=grid,sources=2",
+    "wiener": "wiener:graphs=500,nodes=30",
 }
+SETS = (*GRAPHS, "wiener")  # datasets of many graphs
 
 
+# mypy is told about names that are literal; another name is that of one graph, as most are.
+@overload
+def load(
+    name: Literal["mutag", "proteins", "enzymes", "nci1", "wiener"],
+    *,
+    folder: StrPath | None = None,
+    refresh: bool = False,
+) -> GraphSet: ...
+@overload
+def load(
+    name: Literal["imdb"],
+    *,
+    folder: StrPath | None = None,
+    split: Split = None,
+    seed: int = 0,
+    refresh: bool = False,
+) -> HeteroData: ...
+@overload
 def load(
     name: StrPath = "csbm",
     *,
@@ -43,14 +68,26 @@ def load(
     seed: int = 0,
     symmetrize: bool = False,
     refresh: bool = False,
-) -> Data:
-    """Load a graph by name.
+) -> Data: ...
+def load(
+    name: StrPath = "csbm",
+    *,
+    folder: StrPath | None = None,
+    split: Split = None,
+    seed: int = 0,
+    symmetrize: bool = False,
+    refresh: bool = False,
+) -> Data | HeteroData | GraphSet:
+    """Load a graph, or a dataset of many graphs, by name.
 
     Args:
         name: ``cora``, ``citeseer``, ``pubmed``, ``minesweeper``, ``chameleon-filtered`` or
-            ``actor``; ``grid:10x10``, ``csbm:nodes=500,homophily=0.3``, ``chains`` or ``distance``
-            (with the options of :func:`grid`, :func:`csbm`, :func:`chains` and :func:`distance`);
-            the path of an ``.npz`` file of your own; or ``pyg:<Dataset>[/<name>]``. Prefixes before
+            ``actor``; ``imdb``, a typed graph, which is returned as a ``HeteroData``;
+            ``grid:10x10``, ``csbm:nodes=500,homophily=0.3``, ``chains`` or ``distance`` (with the
+            options of :func:`grid`, :func:`csbm`, :func:`chains` and :func:`distance`); the path of
+            an ``.npz`` file of your own; or ``pyg:<Dataset>[/<name>]``. ``mutag``,
+            ``proteins``, ``enzymes``, ``nci1`` and ``wiener:graphs=500`` (see :func:`wiener`) are
+            datasets of many graphs, which take neither a split nor prefixes. Prefixes before
             any of them change it: ``undirected:`` means ``symmetrize=True``, and
             ``missing_features:``, ``corrupted_features=0.3:``, ``extra_edges=0.5:`` and
             ``labels_per_class=5:`` make it harder, after the split.
@@ -69,7 +106,7 @@ def load(
     Returns:
         A ``Data`` with ``x``, ``edge_index``, ``y``, ``train_mask``, ``val_mask`` and
         ``test_mask``, and with ``name``, ``source``, ``digest`` (of the graph as it came, or of the
-        harder version), ``split`` and ``num_classes``.
+        harder version), ``split`` and ``num_classes``; or a :class:`GraphSet` of many graphs.
 
     Raises:
         DataError: if the dataset cannot be fetched or is not a usable graph, for example because
@@ -91,7 +128,20 @@ def load(
     check_split(split, seed)
     prefixes, text = split_name(full_name)
     values = values_of(prefixes)
+    if text.lower() in typed_graphs.SIZES:
+        if values:
+            raise DataError(
+                f"{text} is a typed graph, which prefixes do not change; load {text.lower()!r}."
+            )
+        return typed_graphs.load_typed(text.lower(), folder, split, seed, refresh)
     kind, _, options = text.partition(":")
+    if kind.lower() in SETS:
+        if prefixes or split is not None or symmetrize:
+            raise DataError(
+                f"{text} is a dataset of many graphs, which takes no split, no symmetrize and no "
+                f"prefixes; write load({text!r}) and split its graphs."
+            )
+        return load_set(text, kind.lower(), options, folder, refresh)
     if text.lower() in SIZES:
         full_name, text = full_name.removesuffix(text) + text.lower(), text.lower()
         arrays, source = read_or_fetch(text, refresh, lambda: fetch_arrays(text, folder))
@@ -117,6 +167,17 @@ def load(
     return data
 
 
+def load_set(text: str, kind: str, options: str, folder: StrPath | None, refresh: bool) -> GraphSet:
+    """Return a dataset of many graphs, fetched or generated."""
+    if text.lower() in GRAPHS:
+        return load_tu(text.lower(), folder, refresh)
+    if kind in GRAPHS:
+        raise DataError(f"{kind} takes no options, but {options!r} was given; write {kind}.")
+    graphs: GraphSet = generate(kind, options)
+    graphs.name = text
+    return graphs
+
+
 def checked_name(name: object) -> str:
     """Return the name of a graph as text, and raise an error if it is neither text nor a path."""
     text = os.fspath(name) if isinstance(name, str | os.PathLike) else name
@@ -131,7 +192,8 @@ def checked_name(name: object) -> str:
 
 def unknown(name: str) -> str:
     """Return the words of an error about a name, with the known ones."""
-    datasets, prefixes = [*SIZES, *GENERATORS], [UNDIRECTED, *CHANGES]
+    datasets = [*SIZES, *GRAPHS, *typed_graphs.SIZES, *GENERATORS]
+    prefixes = [UNDIRECTED, *CHANGES]
     examples = [f"{UNDIRECTED}:", *(change.example for change in CHANGES.values())]
     first = name.lower().partition(":")[0].partition("=")[0]
     guess = did_you_mean(name, datasets) or did_you_mean(first, prefixes)
@@ -148,7 +210,7 @@ def fetch_arrays(name: str, folder: StrPath | None) -> tuple[Arrays, str]:
     return arrays._asdict(), source
 
 
-def generate(kind: str, options: str) -> Data:
+def generate(kind: str, options: str) -> Any:
     """Generate a graph from the options in its name, as in ``csbm:nodes=500,seed=3``."""
     make = GENERATORS[kind]
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
