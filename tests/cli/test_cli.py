@@ -85,7 +85,7 @@ def test_models_are_listed_with_their_references_and_options(
 @pytest.mark.parametrize(("command", "depth"), [("train", 4), ("tune", 4), ("diagnose", 64)])
 def test_the_settings_of_a_cell_are_options(command: str, depth: int) -> None:
     options = build().parse_args([command])[command]
-    training = {"protocol", "changes", "normalize_features", "split"}
+    training = {"protocol", "changes", "normalize_features", "split", "task"}
     expected = set(KINDS) - {"name"} - (training if command == "diagnose" else set())
     assert expected == set(KINDS) & set(options.as_dict())
     defaults = {**DEFAULTS, "model": "gcn", "data": "csbm", "depth": depth}

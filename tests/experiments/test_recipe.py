@@ -57,7 +57,7 @@ def test_a_name_of_its_own(tmp_path: Path) -> None:
         ("runs: [{model: gcn, data: csbm}]", "depth must be given"),
         (
             "runs: [{model: gcn, data: csbm, depth: 2, deph: 3}]",
-            "there is no setting deph; there are model, data, .*, split, seeds, splits",
+            "there is no setting deph; there are model, data, .*, split, task, seeds, splits",
         ),
         ("runs: [{model: gnc, data: csbm, depth: 2}]", "no model named 'gnc'; there are gcn"),
         (

@@ -17,7 +17,7 @@ def before(cell: Cell) -> dict[str, object]:
 
 
 def test_columns_and_help_follow_the_fields() -> None:
-    assert set(TEXT_COLUMNS) == {"name", "data", "model", "protocol"}
+    assert set(TEXT_COLUMNS) == {"name", "data", "model", "protocol", "task"}
     assert set(JSON_COLUMNS) == {"entropy", "options", "changes"}
     assert list(HELP) == [field.name for field in fields(Cell)]
 
@@ -49,6 +49,7 @@ CHANGES = [
     {"normalize_features": True},
     {"seed": 1},
     {"split": 1},
+    {"task": "links"},
 ]
 
 

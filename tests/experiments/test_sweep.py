@@ -226,7 +226,7 @@ def test_a_metric_has_its_own_columns_and_tables(
         if cell.name == "plain":
             assert row[["metric", "select", "best_val_metric", "test_metric"]].isna().all()
         else:
-            assert (row["metric"], row["select"]) == (cell.rules.metric, cell.rules.select)
+            assert (row["metric"], row["select"]) == (cell.metric, cell.rules.select)
             assert row["best_val_metric"] == result.best_val_metric
             assert row["test_metric"] == result.test_metric
     assert (

@@ -175,7 +175,7 @@ MISTAKES = [
     # training
     ('train("gcn", data, paper)', "gcn"),
     ("train(GCN, data, paper)", "GCN"),
-    ('train(gcn, "cora", paper)', "Data, but is str"),
+    ('train(gcn, "cora", paper)', r"Data, .* but is str\. Load it: eamp.data.load"),
     ("train(gcn, (data.x, data.edge_index), paper)", "tuple"),
     ('train(gcn, data, "papr")', "papr"),
     ("train(gcn, data, None)", "None|protocol"),

@@ -5,7 +5,7 @@ from torch_geometric.nn import GCN
 
 import eamp
 from diagnostics.faulty_models import Apply, Stack, features, grid, rotate
-from eamp.diagnostics.diagnosis import headline
+from eamp.diagnostics.result import headline
 from eamp.report.cures import buildable, cures, verdict_of, wrap_options
 
 

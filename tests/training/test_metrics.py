@@ -6,16 +6,20 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import metrics
 from torch import Tensor
 
 from eamp.training.metrics import (
     METRICS,
     average_precision,
     macro_f1,
+    mean_absolute_error,
     preference,
     roc_auc,
+    root_mean_squared_error,
 )
 
+ROUNDING = 1e-6  # torchmetrics counts in whole numbers and divides in float32
 # Few distinct scores, so that most examples have ties.
 NODES = st.lists(st.tuples(st.integers(-4, 4), st.integers(0, 1)), min_size=2, max_size=40).filter(
     lambda nodes: {label for _, label in nodes} == {0, 1}
@@ -45,8 +49,8 @@ def test_cases_worked_by_hand(
     scores: list[float], labels: list[int], auc: float, precision: float
 ) -> None:
     given = torch.tensor(scores), torch.tensor(labels)
-    assert roc_auc(*given) == pytest.approx(auc, abs=1e-12)
-    assert average_precision(*given) == pytest.approx(precision, abs=1e-12)
+    assert roc_auc(*given) == pytest.approx(auc, abs=ROUNDING)
+    assert average_precision(*given) == pytest.approx(precision, abs=ROUNDING)
 
 
 @given(NODES)
@@ -77,7 +81,7 @@ def test_only_the_order_of_the_scores_counts(nodes: list[tuple[int, int]], rando
             assert metric(rising(scores), labels) == value
         random.shuffle(shuffled := [*nodes])  # type: ignore[attr-defined]  # of the standard library
         assert metric(*tensors(shuffled)) == value
-    assert roc_auc(-scores, labels) == pytest.approx(1 - roc_auc(scores, labels))
+    assert roc_auc(-scores, labels) == pytest.approx(1 - roc_auc(scores, labels), abs=ROUNDING)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30))
@@ -114,7 +118,33 @@ def test_a_network_that_returns_nan_is_as_good_as_chance() -> None:
     assert preference(overflow).tolist() == [math.inf, -math.inf, -math.inf]
 
 
-@pytest.mark.parametrize("name", METRICS)
+@given(NODES)
+def test_scikit_learn_agrees(nodes: list[tuple[int, int]]) -> None:
+    scores, labels = tensors(nodes)
+    predicted = (scores > 0).long()
+    for ours, theirs, read in (
+        (roc_auc, metrics.roc_auc_score, scores),
+        (average_precision, metrics.average_precision_score, scores),
+        (mean_absolute_error, metrics.mean_absolute_error, scores),
+        (root_mean_squared_error, metrics.root_mean_squared_error, scores),
+    ):
+        assert ours(read, labels) == pytest.approx(theirs(labels, read), abs=ROUNDING)
+    theirs_f1 = metrics.f1_score(labels, predicted, average="macro", zero_division=0.0)
+    assert macro_f1(predicted, labels) == pytest.approx(theirs_f1, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("name", ["mae", "rmse"])
+def test_an_error_is_lower_for_better_predictions_and_has_no_percents(name: str) -> None:
+    metric, values = METRICS[name], torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert metric.of(values, values) == 0
+    assert metric.merit(metric.of(values + 1, values)) > metric.merit(metric.of(values + 2, values))
+    assert math.isnan(metric.of(values[:0], values[:0]))
+    assert math.isnan(metric.of(values * math.nan, values))
+    assert (metric.best, metric.percent, metric.text(0.12341)) == ("lowest", False, "0.1234")
+    assert METRICS["roc_auc"].text(0.12341) == "12.34"
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if not METRICS[name].regression])
 def test_every_metric_reads_logits_and_is_nan_without_nodes(name: str) -> None:
     metric, labels = METRICS[name], torch.tensor([0, 1, 1, 0])
     right = torch.nn.functional.one_hot(labels).float()

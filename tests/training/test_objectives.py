@@ -13,8 +13,9 @@ from torch_geometric import nn as pyg
 import eamp
 from eamp.nn import GCN, NoisyNodes
 from eamp.nn.models import MODELS
-from eamp.training import PROTOCOLS, loop, train
+from eamp.training import PROTOCOLS, train
 from eamp.training.objectives import Consistency, consistency_loss
+from eamp.training.tasks import node_level
 from training.problem import SHORT, graph, network
 
 SIZES = (graph().num_features, 8, graph().num_classes)
@@ -158,8 +159,8 @@ def test_sparse_features_lose_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> 
         return [row.train_loss for row in train(model, data, CONSISTENT).history]
 
     sparse = trained()
-    assert loop.sparse_features(data.x).layout == torch.sparse_csr
-    monkeypatch.setattr(loop, "sparse_features", lambda x: x)
+    assert node_level.sparse_features(data.x).layout == torch.sparse_csr
+    monkeypatch.setattr(node_level, "sparse_features", lambda x: x)
     assert trained() == pytest.approx(sparse, rel=1e-4)
 
 

@@ -28,8 +28,8 @@ STANDARD = PROTOCOLS["standard"]
         ),
         (
             {"metric": "auc"},
-            "metric must be one of 'accuracy', 'macro_f1', 'roc_auc', 'average_precision', "
-            "but is 'auc'",
+            "metric must be one of 'accuracy', 'macro_f1', 'roc_auc', 'average_precision', 'mae', "
+            "'rmse', but is 'auc'",
         ),
         ({"metric": ["roc_auc"]}, r"metric must be one of .* but is \['roc_auc'\]"),
         ({"reduction": "max"}, "reduction must be one of 'sum', 'mean', but is 'max'"),

@@ -7,8 +7,9 @@ from torch_geometric.data import Data
 import eamp
 from eamp.nn.models import MODELS
 from eamp.nn.models.traits import traits
-from eamp.training import PROTOCOLS, loop, train
+from eamp.training import PROTOCOLS, train
 from eamp.training.sparse_features import sparse_features
+from eamp.training.tasks import node_level
 
 
 def bag_of_words(features: int = 90) -> Data:
@@ -50,7 +51,7 @@ def test_most_models_take_both() -> None:
 def test_training_is_the_same_but_for_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     data, short = bag_of_words(), PROTOCOLS["standard"].with_changes(epochs=8)
     sparse = train(network("gcn", data), data, short)
-    monkeypatch.setattr(loop, "sparse_features", lambda x: x)
+    monkeypatch.setattr(node_level, "sparse_features", lambda x: x)
     dense = train(network("gcn", data), data, short)
     assert [row.train_loss for row in sparse.history] == pytest.approx(
         [row.train_loss for row in dense.history], rel=1e-4

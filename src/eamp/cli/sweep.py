@@ -74,8 +74,10 @@ def run(options: Namespace) -> int:
                 continue
             *_, (column, reading) = sweeps.readings_of(part).items()
             compared = compare(part, options.against, options.by_split, column)
-            own = "" if column == "test_accuracy" else f"_{part['metric'].iloc[0]}"
-            beside = comparison_table(compared, options.against, reading, f"comparison{own}")
+            metric = sweeps.metric_of(part)
+            own = "" if column == "test_accuracy" else f"_{metric}"
+            named = (options.against, reading, f"comparison{own}", metric)
+            beside = comparison_table(compared, *named)
             comparisons.append(beside)
             save_table(beside, options.output)
             show(in_terminal(beside))

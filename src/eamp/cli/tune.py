@@ -60,7 +60,7 @@ def run(options: Namespace) -> int:
     if not trials:
         raise ValueError("no trial has finished.")
     best, recipe = tune.best_cell(trials), options.output / "best.yaml"
-    metric = best.rules.metric
+    metric = best.metric
     tune.save_recipe(best, options.seeds, recipe)
     tune.save_trials(store, table := options.output / "trials.csv", metric)
     show(tune.best_table(trials, tune.importances(store), metric))
@@ -73,7 +73,7 @@ def run(options: Namespace) -> int:
         beside = Store(*place, shared.shared_storage(options))
         value = baseline.validation_metric(bare, options.seeds, beside, options.workers)
         reached = METRICS[metric].merit(trials[0].values[0])
-        print(baseline.in_words(value, reached, options.seeds))
+        print(baseline.in_words(value, reached, options.seeds, metric))
     elif bare is not None:
         print("Baseline, the best trial without the entropy step: not trained (--baseline false).")
     return 0

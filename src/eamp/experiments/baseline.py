@@ -7,6 +7,7 @@ from eamp.experiments.cell import Cell
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import failures, label, sweep
 from eamp.nn.models.description import describe
+from eamp.training import METRICS
 
 
 def without_step(cell: Cell) -> Cell | None:
@@ -44,17 +45,18 @@ def validation_metric(cell: Cell, seeds: int, store: Store, workers: int = 2) ->
     return mean(latest[each.key].values[0] for each in cells)
 
 
-def in_words(value: float, best: float, seeds: int) -> str:
-    """Return the baseline in percent, beside the value of the best trial.
+def in_words(value: float, best: float, seeds: int, metric: str = "accuracy") -> str:
+    """Return the baseline beside the value of the best trial; shares in percent.
 
     Example:
         >>> print(in_words(0.79, 0.8, 1))
         Baseline, the best trial without the entropy step: 79.00 (1 seed), and 80.00 with it.
         The baseline has settings that were searched with the step; its own search may find better.
     """
+    text = METRICS[metric].text
     number = "1 seed" if seeds == 1 else f"{seeds} seeds"
     return (
-        f"Baseline, the best trial without the entropy step: {100 * value:.2f} ({number}), and "
-        f"{100 * best:.2f} with it.\nThe baseline has settings that were searched with the step; "
+        f"Baseline, the best trial without the entropy step: {text(value)} ({number}), and "
+        f"{text(best)} with it.\nThe baseline has settings that were searched with the step; "
         "its own search may find better."
     )

@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 import torch
 from torch.nn import Module
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import NormalizeFeatures
 
-from eamp.data import graph_digest, load
+from eamp.data import DataError, graph_digest, k_fold, link_split, load
 from eamp.data.harder import CHANGES, split_name
 from eamp.data.loading import GENERATORS
+from eamp.data.parts import FOLDS
 from eamp.data.sources import SIZES
 from eamp.experiments.schema import (
     JSON_COLUMNS,
@@ -24,10 +25,13 @@ from eamp.experiments.schema import (
 )
 from eamp.nn.models import MODELS
 from eamp.nn.models.description import describe
+from eamp.nn.models.graph_level import GraphLevel
 from eamp.nn.step.options import PAPER
 from eamp.spelling import did_you_mean
 from eamp.training import Protocol, Result, train
+from eamp.training.digests import joint_digest
 from eamp.training.protocols import check_range, protocol_of
+from eamp.training.tasks import GraphTask, LinkTask, Task, TrainingData, task_of
 
 EXAMPLES = {
     "entropy": '{"weight": 3}',
@@ -35,8 +39,10 @@ EXAMPLES = {
     "changes": '{"epochs": 200}',
 }
 
+TASKS = ("auto", "nodes", "graphs", "links")
+
 Stamp: TypeAlias = tuple[int, int, int]
-GraphSettings: TypeAlias = tuple[str, bool, int, int]
+GraphSettings: TypeAlias = tuple[str, bool, int, int, str]
 
 __all__ = ["JSON_COLUMNS", "TEXT_COLUMNS", "Cell", "load_graph"]
 
@@ -58,6 +64,11 @@ class Cell(Settings):
             raise ValueError(
                 f"no model named {self.model!r}; there are {', '.join(MODELS)}."
                 f"{did_you_mean(self.model, MODELS)}"
+            )
+        if self.task not in TASKS:
+            raise ValueError(
+                f"task must be one of {', '.join(TASKS)}, but is {self.task!r}."
+                f"{did_you_mean(str(self.task), TASKS)}"
             )
         for name, least in {"depth": 0, "width": 1}.items():
             check_range(name, getattr(self, name), int, least)
@@ -107,23 +118,47 @@ class Cell(Settings):
     def graph_settings(self) -> GraphSettings:
         """The arguments of :func:`load_graph`; only harder versions of data depend on the seed."""
         seed = self.seed % 2**64 if is_harder(self.data) else 0  # as torch reads negative seeds
-        return self.data, self.normalize_features, self.split, seed
+        return self.data, self.normalize_features, self.split, seed, self.task
 
     @property
-    def graph(self) -> Data:
-        """The dataset, with the masks of the cell's split."""
+    def graph(self) -> TrainingData:
+        """The dataset as :func:`eamp.training.train` takes it: with masks, or in three parts."""
         return load_graph(*self.graph_settings)
 
+    @property
+    def problem(self) -> Task:
+        """The task of the dataset and the protocol; an error if they do not fit."""
+        return task_of(self.graph, self.rules)
+
+    @property
+    def metric(self) -> str:
+        """The metric of the protocol, or that of the task if the protocol names none."""
+        return self.rules.metric or self.problem.target.metric
+
+    @property
+    def num_splits(self) -> int:
+        """The number of splits or folds that the data have."""
+        if isinstance(graph := self.graph, Data):
+            return int(graph.num_splits)
+        return 1 if isinstance(graph[0], Data) else FOLDS
+
     def build(self) -> Module:
-        """Return the untrained network, initialised under the cell's seed."""
-        graph, options = self.graph, self.options or {}
+        """Return the untrained network, initialised under the cell's seed.
+
+        A model of graphs has a readout, ``mean`` unless ``options`` has another ``readout``. A
+        model of links has as many outputs as hidden channels.
+        """
+        problem, options = self.problem, {**(self.options or {})}
+        readout = options.pop("readout", "mean") if isinstance(problem, GraphTask) else None
         # Options of the step that are left out are the paper's, also in stores written before
         # `EntropyStep` had other defaults.
         entropy = None if self.entropy is None else {**PAPER, **self.entropy}
         torch.manual_seed(self.seed)
-        sizes = graph.num_features, self.width, graph.num_classes, self.depth
+        outputs = self.width if isinstance(problem, LinkTask) else problem.target.outputs
+        sizes = problem.num_features, self.width, outputs, self.depth
         try:
-            return MODELS[self.model](*sizes, dropout=self.dropout, entropy=entropy, **options)
+            model = MODELS[self.model](*sizes, dropout=self.dropout, entropy=entropy, **options)
+            return model if readout is None else GraphLevel(model, readout)
         except TypeError as error:  # an option that the model does not have
             given, own = options or self.entropy, describe(self.model).options
             known = f" It has the options {', '.join(own)}." if own else ""
@@ -148,22 +183,54 @@ def is_harder(name: str) -> bool:
     return any(prefix in CHANGES for prefix, _ in split_name(name)[0])
 
 
-def load_graph(name: str, normalize_features: bool = False, split: int = 0, seed: int = 0) -> Data:
-    """Return a dataset with the masks of a split; data without masks have one, drawn at random."""
-    return loaded(name, normalize_features, split, seed, file_stamp(name))
+def load_graph(
+    name: str, normalize_features: bool = False, split: int = 0, seed: int = 0, task: str = "auto"
+) -> TrainingData:
+    """Return a dataset with the masks of a split, or in the three parts of a split.
+
+    Data without masks have one, drawn at random. Many graphs are cut into folds, and the links of a
+    graph are drawn.
+    """
+    return loaded(name, normalize_features, split, seed, task, file_stamp(name))
 
 
 @lru_cache(maxsize=4)
-def loaded(name: str, normalize_features: bool, split: int, seed: int, stamp: Stamp | None) -> Data:
+def loaded(
+    name: str, normalize_features: bool, split: int, seed: int, task: str, stamp: Stamp | None
+) -> TrainingData:
     """Load a dataset; another ``stamp`` means that its file has been written since."""
-    graph = load(name, split=split or None, seed=seed)
-    return NormalizeFeatures()(graph) if normalize_features else graph
+    own = split if task == "nodes" else 0  # which of the masks that come with the data
+    found = load(name, split=own or None, seed=seed)
+    if isinstance(found, HeteroData):
+        raise DataError(
+            f"{name} is a typed graph, which the models here do not take; train a model of "
+            "torch_geometric.nn.HeteroConv with a loop of your own (docs/typed_graphs.md)."
+        )
+    one = isinstance(found, Data)
+    if one and task == "auto" and split:
+        found = load(name, split=split, seed=seed)
+    if task in (("graphs",) if one else ("nodes", "links")):
+        has, fitting = ("one graph", "nodes or links") if one else ("many graphs", "graphs")
+        raise ValueError(f"task {task} does not fit {name}, which has {has}; use {fitting}.")
+    if normalize_features:
+        normalize = NormalizeFeatures()
+        found = normalize(found) if one else [normalize(graph) for graph in found]
+    if task == "links":
+        return link_split(found, split)
+    return found if one else k_fold(found, split)
 
 
 @lru_cache(maxsize=1024)
-def digest_of_file(name: str, normalize_features: bool, split: int, seed: int, stamp: Stamp) -> str:
-    """Return the digest of the graph in a file."""
-    return graph_digest(loaded(name, normalize_features, split, seed, stamp))
+def digest_of_file(
+    name: str, normalize_features: bool, split: int, seed: int, task: str, stamp: Stamp
+) -> str:
+    """Return the digest of the graph in a file, or of all its graphs."""
+    found = loaded(name, normalize_features, split, seed, task, stamp)
+    if isinstance(found, Data):
+        return graph_digest(found)
+    parts = [[part] if isinstance(part, Data) else part for part in found]
+    graphs = (graph for part in parts for graph in part)
+    return joint_digest({str(number): graph_digest(each) for number, each in enumerate(graphs)})
 
 
 def file_stamp(name: str) -> Stamp | None:

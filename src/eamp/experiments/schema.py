@@ -35,7 +35,8 @@ class Settings:
         changes: changes to the protocol, as in {"conv_decay": 0.01}
         normalize_features: divide the features of every node by their sum
         seed: seed of initialisation and training, and of draws as in corrupted_features=0.3:cora
-        split: which of the splits that come with the data, counted from 0
+        split: which of the splits that come with the data, or fold of many graphs, counted from 0
+        task: nodes, graphs or links; by default graphs if the data are many, and else nodes
     """
 
     model: str
@@ -51,6 +52,7 @@ class Settings:
     normalize_features: bool = False
     seed: int = 0
     split: int = 0
+    task: str = "auto"
 
     @property
     def job(self) -> Job:

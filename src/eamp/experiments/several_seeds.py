@@ -9,6 +9,7 @@ from pathlib import Path
 from eamp.experiments.cell import Cell
 from eamp.files import write_atomically
 from eamp.training import METRICS, Result
+from eamp.training.metrics import Metric
 from eamp.training.process import SingleProcess
 
 
@@ -65,20 +66,26 @@ def protocol_in_words(cell: Cell) -> str:
 def summary(results: Sequence[Result], cell: Cell) -> str:
     """Return the metric in words, with the protocol and the rule that selects the epoch."""
     runs = f"{len(results)} seed{'s' if len(results) > 1 else ''}"
-    if cell.graph.num_splits > 1:
-        runs += f", split {cell.split} of 0 … {cell.graph.num_splits - 1}"
-    rules, metric = cell.rules, METRICS[cell.rules.metric]
-    test = mean_and_deviation([result.test_metric for result in results])
-    best = mean_and_deviation([result.best_val_metric for result in results])
-    papers = cell.protocol == "paper" and rules.metric == "accuracy"
+    if cell.num_splits > 1:
+        runs += f", split {cell.split} of 0 … {cell.num_splits - 1}"
+    select, name = cell.rules.select, cell.metric
+    metric = METRICS[name]
+    test = mean_and_deviation([result.test_metric for result in results], metric)
+    best = mean_and_deviation([result.best_val_metric for result in results], metric)
+    also = "".join(
+        f"test {METRICS[each].words} at the same epoch: "
+        f"{mean_and_deviation([result.also[each] for result in results], METRICS[each])}\n"
+        for each in results[0].also
+    )
+    papers = cell.protocol == "paper" and name == "accuracy"
     number = ", the paper's number" if papers else ""
     epochs = ", ".join(
         f"{result.epoch} of {len(result.history)}{' (diverged)' if result.diverged else ''}"
         for result in results
     )
     return (
-        f"test {metric.words} at the epoch of {rule_in_words(rules.select, rules.metric)}: {test} "
-        f"({runs}, protocol {protocol_in_words(cell)})\n"
+        f"test {metric.words} at the epoch of {rule_in_words(select, name)}: {test} "
+        f"({runs}, protocol {protocol_in_words(cell)})\n{also}"
         f"{metric.best} validation {metric.words} over the epochs{number}: {best}\n"
         f"epochs: {epochs}"
     )
@@ -97,7 +104,12 @@ def rule_in_words(select: str, metric: str) -> str:
     return f"{found.best} validation {found.words}"
 
 
-def mean_and_deviation(values: Sequence[float]) -> str:
-    """Return the mean in percent, with the sample standard deviation of several values."""
-    deviation = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{100 * statistics.mean(values):.2f}{deviation}"
+def mean_and_deviation(values: Sequence[float], metric: Metric = METRICS["accuracy"]) -> str:
+    """Return the mean, with the sample standard deviation of several values; shares in percent.
+
+    Example:
+        >>> mean_and_deviation([0.5, 0.7]), mean_and_deviation([1.5, 1.7], METRICS["mae"])
+        ('60.00 ± 14.14', '1.6 ± 0.1414')
+    """
+    deviation = f" ± {metric.text(statistics.stdev(values))}" if len(values) > 1 else ""
+    return f"{metric.text(statistics.mean(values))}{deviation}"

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from eamp.spelling import did_you_mean
+from eamp.training import METRICS
+from eamp.training.metrics import Metric
 
 DRAWS = 10_000  # of signs, where there are more combinations than that
 EXACT = 13  # pairs, whose 2^13 combinations of signs are all listed
@@ -176,18 +178,18 @@ def check_reference(reference: str, names: Iterable[str]) -> None:
         )
 
 
-def in_words(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a row of :func:`compare` as texts under :data:`HEADINGS`, in percentage points."""
+def in_words(row: Mapping[str, Any], metric: Metric = METRICS["accuracy"]) -> tuple[str, ...]:
+    """Return a row of :func:`compare` as texts under :data:`HEADINGS`; shares in percent points."""
     if math.isnan(row["change"]):
         return ("",) * len(HEADINGS)
-    low, high = (f"{100 * row[end]:+.2f}" for end in ("low", "high"))
+    low, high = (metric.text(row[end], "+") for end in ("low", "high"))
     interval = "" if math.isnan(row["low"]) else f"{low} to {high}"
     tests = ("p_wilcoxon", "p_permutation")
     p_values = (
         "" if math.isnan(row[name]) else f"{p_text(row[name])} ({p_text(row[f'{name}_holm'])})"
         for name in tests
     )
-    return f"{100 * row['change']:+.2f}", interval, *p_values
+    return metric.text(row["change"], "+"), interval, *p_values
 
 
 def p_text(p: float) -> str:

@@ -21,9 +21,10 @@ from eamp.experiments.store import Claim, Store, failure
 from eamp.experiments.worker_pool import count_settled, run_jobs
 from eamp.files import remove_leftovers
 from eamp.optional import extra
-from eamp.training import METRICS, PROTOCOLS, Protocol, Result, selected
-from eamp.training.inputs import check_metric
+from eamp.training import METRICS, PROTOCOLS, Result, selected
 from eamp.training.protocols import Figures, advice_on_divergence, diverged
+from eamp.training.targets import DEFAULTS as TASK_METRICS
+from eamp.training.tasks import task_of
 
 with extra("experiments"):
     from optuna.trial import TrialState
@@ -32,6 +33,8 @@ with extra("experiments"):
 
 CHECKPOINT_EVERY = 10  # epochs
 REPORT_EVERY = 10
+# Test values of further metrics at the selected epoch; only where labels are no classes.
+ALSO = {f"test_{name}": name for kind in ("labels", "numbers") for name in TASK_METRICS[kind]}
 # The columns that a sweep adds to the settings of a cell. Databases return them in any order.
 FINDINGS = (
     "best_val_accuracy",  # the number of the paper's protocol
@@ -49,6 +52,8 @@ FINDINGS = (
     "select",
     "best_val_metric",
     "test_metric",
+    *ALSO,
+    "task",  # only where it is not that of nodes
 )
 
 
@@ -72,15 +77,17 @@ def sweep(
     table = pd.DataFrame([{**asdict(cell), **result} for cell, result in done])
     several = any(cell.split or "num_splits" in result for cell, result in done)
     hidden = ["num_splits"] if several else ["num_splits", "split"]
+    if "task" in table and set(table["task"]) == {"auto"}:
+        hidden.append("task")
     return table.drop(columns=hidden, errors="ignore")
 
 
 def check_graphs(cells: Iterable[Cell]) -> None:
     """Raise an error for data that cannot be loaded or measured, before every worker meets it."""
-    for settings, metric in {(cell.graph_settings, cell.rules.metric) for cell in cells}:
+    for settings, rules in {(cell.graph_settings, cell.rules) for cell in cells}:
         graph = load_graph(*settings)
         try:
-            check_metric(metric, graph)
+            task_of(graph, rules)
         except ValueError as error:
             raise ValueError(f"{settings[0]}: {error}") from error
 
@@ -104,18 +111,22 @@ def run_cell(claim: Claim) -> str:
     epochs = [row._asdict() for row in result.history]
     claim.attach("curves.json", {"epochs": epochs, "selected": result.epoch, **energies})
     lowest = result.history[selected(result.history, PROTOCOLS["standard"])]
-    findings = {
+    accuracies = {
         "best_val_accuracy": result.best_val_accuracy,
         "test_accuracy": lowest.test_accuracy,
+    }
+    findings = {
+        **({} if result.also else accuracies),
         "val_loss": lowest.val_loss,
         "epochs": len(epochs),
         "seconds": time.perf_counter() - start,
         "threads": torch.get_num_threads(),
         "version": f"eamp {eamp.__version__}, torch {torch.__version__}",
         **energies,
-        **({"num_splits": cell.graph.num_splits} if cell.graph.num_splits > 1 else {}),
+        **({"num_splits": cell.num_splits} if cell.num_splits > 1 else {}),
         **({"diverged": diverged(result.history)} if result.diverged else {}),
-        **metric_findings(cell.rules, result),
+        **metric_findings(cell.rules.select, result),
+        **({} if (task := cell.problem.name) == "nodes" else {"task": task}),
     }
     claim.finish(result.val_metric, findings)
     remove_checkpoint(checkpoint)
@@ -124,18 +135,19 @@ def run_cell(claim: Claim) -> str:
     return f"{label(cell)}: {reached}"
 
 
-def metric_findings(rules: Protocol, result: Result) -> dict[str, Any]:
+def metric_findings(select: str, result: Result) -> dict[str, Any]:
     """Return the metric of a run and its values, if they are not those of the other columns.
 
     They are if the metric is accuracy, and the protocol does not select the epoch by its metric.
     """
-    if rules.metric == "accuracy" and rules.select != "val_metric":
+    if result.metric == "accuracy" and select != "val_metric":
         return {}
     return {
-        "metric": rules.metric,
-        "select": rules.select,
+        "metric": result.metric,
+        "select": select,
         "best_val_metric": result.best_val_metric,
         "test_metric": result.test_metric,  # at the epoch that the protocol selects
+        **{f"test_{name}": value for name, value in result.also.items()},
     }
 
 
@@ -209,6 +221,13 @@ def parts_by_metric(table: pd.DataFrame) -> list[pd.DataFrame]:
     return [part for _, part in table.groupby(["metric", "select"], sort=False, dropna=False)]
 
 
+def metric_of(table: pd.DataFrame) -> str:
+    """Return the name of the metric of a table whose rows have one."""
+    if "metric" not in table or pd.isna(name := table["metric"].iloc[0]):
+        return "accuracy"
+    return str(name)
+
+
 def readings_of(table: pd.DataFrame) -> dict[str, str]:
     """Return the columns that a summary shows, with their headings; the last is of test nodes."""
     if "metric" not in table or pd.isna(name := table["metric"].iloc[0]):
@@ -223,27 +242,40 @@ def readings_of(table: pd.DataFrame) -> dict[str, str]:
     }
 
 
+def further_metrics(table: pd.DataFrame) -> dict[str, str]:
+    """Return the columns with test values of further metrics, each with the metric's name."""
+    filled = (column for column in ALSO if column in table and table[column].notna().any())
+    return {column: ALSO[column] for column in filled}
+
+
 def summary(table: pd.DataFrame, by_split: bool = False) -> Table:
     """Return mean and deviation over seeds and splits, or with ``by_split`` over seeds alone.
 
     All rows have the same metric.
     """
     by = ["data", "name", "depth", *(["split"] if by_split and "split" in table else [])]
+    metric = METRICS[metric_of(table)]
     over = [column for column in ("seed", "split") if column in table and column not in by]
     runs = " × ".join(f"{column}s" for column in over)
-    readings = readings_of(table)
+    readings = {column: (words, metric_of(table)) for column, words in readings_of(table).items()}
+    for further, name in further_metrics(table).items():
+        readings[further] = f"test {METRICS[name].words}", name
     heads = ["network" if column == "name" else column for column in by]
-    caption = f"mean ± sample standard deviation over {runs}, in percent"
+    caption = f"mean ± sample standard deviation over {runs}{', in percent' * metric.percent}"
+    caption += f"; {metric.described}" * (metric_of(table) != "accuracy")
     if "diverged" in table and table["diverged"].notna().any():
         caption += "; †: training diverged"
-    shown = Table(*heads, runs, *readings.values(), caption=caption)
+    shown = Table(*heads, runs, *(words for words, _ in readings.values()), caption=caption)
     for column in shown.columns[2:]:
         column.justify = "right"
     for group, rows in table.groupby(by, sort=False):
         counts = [rows[column].nunique() for column in over]
         # In an unfinished sweep some combinations are missing.
         number = " × ".join(map(str, counts if prod(counts) == len(rows) else [len(rows)]))
-        values = (mean_and_deviation(rows[column].tolist()) for column in readings)
+        values = (
+            mean_and_deviation(rows[column].tolist(), METRICS[name])
+            for column, (_, name) in readings.items()
+        )
         mark = " †" if "diverged" in rows and rows["diverged"].notna().any() else ""
         # As Text, in which square brackets are no markup: names come from recipes.
         names = (Text(str(part)) for part in group)

@@ -25,7 +25,6 @@ from eamp.experiments.worker_pool import run_jobs
 from eamp.files import write_atomically
 from eamp.optional import extra
 from eamp.training import METRICS
-from eamp.training.inputs import check_metric
 from eamp.training.protocols import Figures, advice_on_divergence, diverged
 
 with extra("experiments"):
@@ -47,7 +46,7 @@ def tune(search: Search, store: Store, trials: int = 50, workers: int = 2) -> li
     """
     if trials < 1:
         raise ValueError(f"trials must be at least 1, but is {trials}.")
-    check_metric(search.cell.rules.metric, search.cell.graph)  # an error here, not in every trial
+    _ = search.cell.problem  # an error here, not in every trial
     search.save_in(store)
     jobs: list[Job] = [{**search.cell.job, "try": number} for number in range(trials)]
     run_jobs(store, jobs, workers)
@@ -94,7 +93,7 @@ def run_try(claim: Claim) -> str:
     cells = [replace(tried, seed=tried.seed + more) for more in range(search.seeds)]
     findings: dict[str, Any] = {"tried": tried.job}
     checkpoints = checkpoints_of({**findings, "cell": claim.job}, search.seeds, claim.store)
-    metric, reached = search.cell.rules.metric, list[float]()
+    metric, reached = search.cell.metric, list[float]()
     merit = METRICS[metric].merit
 
     def report(epoch: int, row: Figures) -> bool:
@@ -150,7 +149,7 @@ def best_table(
             for name, value in trial.params.items()
         )
         mark = " (diverged)" if "diverged" in trial.user_attrs else ""
-        value = f"{100 * found.merit(trial.values[0]):.2f}{mark}"
+        value = f"{found.text(found.merit(trial.values[0]))}{mark}"
         shown.add_row(str(trial.number), value, Text(", ".join(settings)))
     return shown
 

@@ -35,6 +35,7 @@ KEYS_OF_MODELS: dict[str, tuple[str, ...]] = {
     "dropedge-gcn": ("rong2020dropedge", "kipf2017semi"),
     "gat": ("velickovic2018graph", "fey2019fast"),
     "graphsage": ("hamilton2017inductive", "fey2019fast"),
+    "gin": ("xu2019how", "fey2019fast"),
     "egnn": ("zhou2021dirichlet",),
     "acmp": ("wang2023acmp", "chen2018neural"),
     "grand": ("chamberlain2021grand", "chen2018neural"),

@@ -5,6 +5,7 @@ import pandas as pd
 from eamp.experiments.statistics import HEADINGS, P_VALUES, Comparison, in_words
 from eamp.optional import extra
 from eamp.report.table import Table
+from eamp.training import METRICS
 
 with extra("experiments"):
     from rich.table import Table as TerminalTable
@@ -12,7 +13,11 @@ with extra("experiments"):
 
 
 def comparison_table(
-    compared: pd.DataFrame, reference: str, reading: str = "test accuracy", key: str = "comparison"
+    compared: pd.DataFrame,
+    reference: str,
+    reading: str = "test accuracy",
+    key: str = "comparison",
+    metric: str = "accuracy",
 ) -> Table:
     """Return the table of :func:`eamp.experiments.statistics.compare` for print.
 
@@ -21,6 +26,7 @@ def comparison_table(
         reference: the name of the run that the others are compared with.
         reading: the figure that is compared, in words.
         key: the name of the table's files.
+        metric: the metric of the figure, a key of :data:`eamp.training.METRICS`.
 
     Example:
         >>> from eamp.experiments.statistics import compare
@@ -31,14 +37,15 @@ def comparison_table(
         ('cora', 'b', '2', '2', '+15.00')
     """
     numbers = {*Comparison.__annotations__, *(f"{name}_holm" for name in P_VALUES)}
+    found = METRICS[metric]
     labels = [column for column in compared if column not in numbers]
     rows = tuple(
-        (*(str(row[label]) for label in labels), str(row["pairs"] or ""), *in_words(row))
+        (*(str(row[label]) for label in labels), str(row["pairs"] or ""), *in_words(row, found))
         for row in compared.to_dict("records")
     )
-    caption = (
-        f"{reading[:1].upper()}{reading[1:]} minus that of “{reference}”, in percentage points."
-    )
+    caption = f"{reading[:1].upper()}{reading[1:]} minus that of “{reference}”"
+    caption += ", in percentage points." if found.percent else "."
+    caption += f" {found.described}." * (metric != "accuracy")
     note = (
         "Pairs have the same seed and split. Intervals are 95 % confidence intervals of the mean "
         "(t). In brackets: p-values with Holm's correction over the rows of the table."
@@ -53,7 +60,7 @@ def in_terminal(table: Table) -> TerminalTable:
 
     Example:
         >>> from eamp.report.table import Table
-        >>> table = Table("key", "caption", ("network",), (("[b]",),), pd.DataFrame())
+            >>> table = Table("key", "caption", ("network",), (("[b]",),), pd.DataFrame())
         >>> in_terminal(table).row_count
         1
     """

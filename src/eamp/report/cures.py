@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.diagnostics import Diagnosis, diagnose
-from eamp.diagnostics.diagnosis import headline
+from eamp.diagnostics.result import headline
 from eamp.nn import MODELS, unwrap, wrap
 
 WRAP = re.compile(r"eamp\.wrap\((?:eamp\.unwrap\(model\)|model)(, [^()]*)\)")

@@ -10,8 +10,8 @@ import pandas as pd
 
 from eamp.diagnostics import Diagnosis
 from eamp.diagnostics.charts import TITLES, drawn_measures, layer_axis, value_axis
-from eamp.diagnostics.diagnosis import headline
 from eamp.diagnostics.rendering import LAYER_COLUMNS, format_number, logarithmic
+from eamp.diagnostics.result import headline
 from eamp.files import write_atomically
 from eamp.optional import extra
 from eamp.report.colours import PULL, PUSH, SPARE_COLOURS, Look
@@ -28,7 +28,7 @@ with extra("report"):
 
 BEFORE = "before"
 HEIGHT = 150
-CURES = ("energy", "relative_energy", "rayleigh_quotient", "norm", "effective_rank", "mad")
+CURES = ("energy", "relative_energy", "rayleigh_quotient", "norm", "effective_rank")
 COLOURS = ("#7c8593", PUSH, "#d55e00", *SPARE_COLOURS)  # of the model, and of its cures
 
 

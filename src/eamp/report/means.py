@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from eamp.experiments.sweep import readings_of
-from eamp.report.number_format import format_count, format_mean
+from eamp.experiments.sweep import further_metrics, metric_of, readings_of
+from eamp.report.number_format import format_count, format_mean, format_value
 from eamp.report.table import Table
 from eamp.training import METRICS
 
@@ -19,7 +19,8 @@ def means_of(table: pd.DataFrame, by_split: bool = False) -> pd.DataFrame:
 
     Returns:
         The number of ``runs``; ``mean`` and ``deviation`` of the test reading over them, the
-        deviation of a single run being NaN; and ``validation``, the mean validation reading.
+        deviation of a single run being NaN; ``validation``, the mean validation reading; means of
+        further metrics, such as ``test_rmse``; and ``value``, mean and deviation as text.
 
     Example:
         >>> rows = {"data": "cora", "name": "gcn", "depth": 2, "seed": [0, 1]}
@@ -29,12 +30,16 @@ def means_of(table: pd.DataFrame, by_split: bool = False) -> pd.DataFrame:
     """
     validation, test = readings_of(table)
     keys = [*NETWORK, *(["split"] if by_split and "split" in table else [])]
-    return table.groupby(keys, as_index=False, sort=False).agg(
+    means = table.groupby(keys, as_index=False, sort=False).agg(
         runs=("seed", "size"),
         mean=(test, "mean"),
         deviation=(test, "std"),
         validation=(validation, "mean"),
+        **{column: (column, "mean") for column in further_metrics(table)},
     )
+    written = format_mean if METRICS[metric_of(table)].percent else format_value
+    pairs = zip(means["mean"], means["deviation"], strict=True)
+    return means.assign(value=[written(*pair) for pair in pairs])
 
 
 def means_table(table: pd.DataFrame, by_split: bool = False, key: str = "means") -> Table:
@@ -43,24 +48,31 @@ def means_table(table: pd.DataFrame, by_split: bool = False, key: str = "means")
     place = means["data"].map(list(dict.fromkeys(means["data"])).index)
     means = means.loc[place.sort_values(kind="stable").index]  # one block per dataset
     labels = [column for column in ("data", "name", "depth", "split") if column in means]
+    metric, further = METRICS[metric_of(table)], further_metrics(table)
+    written = format_mean if metric.percent else format_value
     rows = tuple(
         (
             *(str(row[label]) for label in labels),
             str(row["runs"]),
-            format_mean(row["validation"], float("nan")),
-            format_mean(row["mean"], row["deviation"]),
+            written(row["validation"]),
+            row["value"],
+            *(written(row[column]) for column in further),
         )
         for row in means.to_dict("records")
     )
     heads = ("network" if label == "name" else label for label in labels)
     caption = f"Mean {validation}, and mean ± sample standard deviation of the {test}."
-    return Table(key, caption, (*heads, "runs", validation, test), rows, means, len(labels))
+    if metric is not METRICS["accuracy"]:
+        caption += f" {metric.described}."
+    others = (f"test {METRICS[name].words}" for name in further.values())
+    columns = (*heads, "runs", validation, test, *others)
+    return Table(key, caption, columns, rows, means.drop(columns="value"), len(labels))
 
 
 def takeaway(table: pd.DataFrame) -> list[str]:
     """Return a sentence per dataset: the network that validation chooses, and its test reading.
 
-    Test nodes choose nothing, so the network is not always the one with the highest test reading.
+    Tests choose nothing, so the network is not always the one with the highest test reading.
 
     Example:
         >>> rows = {"data": "cora", "name": ["a", "b"], "depth": [2, 4], "seed": 0}
@@ -70,12 +82,12 @@ def takeaway(table: pd.DataFrame) -> list[str]:
         loss .750 (1 run). The next is b with 4 layers: .760 (1 run).'
     """
     means, (_, test) = means_of(table), readings_of(table).values()
-    metric = METRICS[metric_name(table)]
+    metric, rows = METRICS[metric_of(table)], rows_of(table)
     sentences = []
     for data, part in means.groupby("data", sort=False):
         order = part["validation"].map(metric.merit).sort_values(ascending=False, kind="stable")
         chosen, *others = part.loc[order.index].to_dict("records")
-        sentence = f"On {data}, the validation nodes choose {in_words(chosen, f': {test}')}."
+        sentence = f"On {data}, the validation {rows} choose {in_words(chosen, f': {test}')}."
         if others := [row for row in others if row["name"] != chosen["name"]]:
             sentence += f" The next is {in_words(others[0], ':')}."
         sentences.append(sentence)
@@ -85,12 +97,12 @@ def takeaway(table: pd.DataFrame) -> list[str]:
 def in_words(row: dict[str, object], between: str) -> str:
     """Return network, depth, mean and number of runs of a row of :func:`means_of`."""
     depth, runs = format_count(int(str(row["depth"])), "layer"), int(str(row["runs"]))
-    mean = format_mean(float(str(row["mean"])), float(str(row["deviation"])))
-    return f"{row['name']} with {depth}{between} {mean} ({format_count(runs, 'run')})"
+    return f"{row['name']} with {depth}{between} {row['value']} ({format_count(runs, 'run')})"
 
 
-def metric_name(table: pd.DataFrame) -> str:
-    """Return the metric of a table whose rows have one."""
-    if "metric" not in table or pd.isna(name := table["metric"].iloc[0]):
-        return "accuracy"
-    return str(name)
+def rows_of(table: pd.DataFrame) -> str:
+    """Return what the networks of a table are judged on, in words."""
+    tasks = set(table["task"]) if "task" in table else set()
+    if tasks == {"links"}:
+        return "links"
+    return "graphs" if tasks == {"graphs"} else "nodes"

@@ -21,7 +21,7 @@ def format_accuracy(value: float, digits: int = 3) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def format_mean(mean: float, deviation: float) -> str:
+def format_mean(mean: float, deviation: float = math.nan) -> str:
     """Format ``mean ± deviation``; the deviation of a single seed is NaN and is left out.
 
     Example:
@@ -31,6 +31,18 @@ def format_mean(mean: float, deviation: float) -> str:
     text = format_accuracy(mean)
     missing = math.isnan(mean) or math.isnan(deviation)
     return text if missing else f"{text} ± {format_accuracy(deviation)}"
+
+
+def format_value(mean: float, deviation: float = math.nan) -> str:
+    """Format a number that is no share, such as a mean error, with four significant digits.
+
+    Example:
+        >>> format_value(0.41253, 0.0123), format_value(12.0)
+        ('0.4125 ± 0.0123', '12')
+    """
+    if math.isnan(mean):
+        return NOTHING
+    return f"{mean:.4g}" if math.isnan(deviation) else f"{mean:.4g} ± {deviation:.3g}"
 
 
 def format_change(value: float, deviation: float = math.nan, digits: int = 3) -> str:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from eamp.experiments.sweep import parts_by_metric, readings_of
+from eamp.experiments.sweep import metric_of, parts_by_metric, readings_of
 from eamp.files import write_atomically
 from eamp.report import figure, page, table
 from eamp.report.depth_chart import depth_chart
 from eamp.report.means import means_of, means_table, takeaway
 from eamp.report.provenance import listed, provenance, run_facts
 from eamp.report.table import Table
+from eamp.training import METRICS
 
 
 def write_sweep_page(
@@ -47,7 +48,11 @@ def write_sweep_page(
         title = f"{reading[:1].upper()}{reading[1:]}"
         depths = part["depth"].unique()
         title += " against depth" if len(depths) > 1 else f", depth {depths[0]}"
-        figures[key] = depth_chart(means_of(part), reading, key=key, title=title)
+        metric = METRICS[metric_of(part)]
+        axis = reading if metric is METRICS["accuracy"] else f"{reading} ({metric.better})"
+        figures[key] = depth_chart(
+            means_of(part), axis, key=key, title=title, shares=metric.percent
+        )
         tables[key] = means_table(part, by_split, key)
         sections.append((title, key))
         sentences += takeaway(part)

@@ -1,7 +1,7 @@
-"""Training of a node classifier: one loop, its protocols and its checkpoints."""
+"""Training on nodes, graphs or links: one loop, its protocols and its checkpoints."""
 
 from eamp.training.checkpoints import CheckpointError, TrainingWarning
-from eamp.training.loop import train
+from eamp.training.loop import predict, train
 from eamp.training.metrics import METRICS
 from eamp.training.protocols import PROTOCOLS, Epoch, Protocol, selected
 from eamp.training.result import Result
@@ -14,6 +14,7 @@ __all__ = [
     "Protocol",
     "Result",
     "TrainingWarning",
+    "predict",
     "selected",
     "train",
 ]

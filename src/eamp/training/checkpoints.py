@@ -19,6 +19,9 @@ from torch.optim import Optimizer
 from eamp.files import check_writable, remove_leftovers, write_atomically
 from eamp.training.digests import digest
 
+# Settings that checkpoints of earlier versions do not name, with the values that they had.
+NEW_IN_THE_FILE = {"metric": "accuracy", "consistency": None, "batch_size": 32}
+
 
 class CheckpointError(ValueError):
     """A checkpoint that a run cannot continue from."""
@@ -115,8 +118,8 @@ def load_checkpoint(
             f"{path} was written by a run on other data: the graph has changed since. Delete the "
             "file to train on the new data, or choose another file."
         )
-    saved.setdefault("metric", "accuracy")  # new in the file, too
-    saved.setdefault("consistency", None)  # new in the file
+    for name, value in NEW_IN_THE_FILE.items():
+        saved.setdefault(name, value)
     if same_run(saved.get("about", ""), identity["about"]):
         saved["about"] = identity["about"]
     if saved != json.loads(json.dumps(identity)):

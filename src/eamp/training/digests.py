@@ -1,8 +1,9 @@
 """Digests of tensors: short texts that differ wherever the tensors differ."""
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch.nn import Module
 from torch_geometric.data import Data
 
 GRAPH = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")
+LINKS = (*GRAPH, "edge_label", "edge_label_index")
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
@@ -31,9 +33,19 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     return state.hexdigest()
 
 
-def data_digest(data: Data) -> str:
+def data_digest(data: Data, names: Sequence[str] = GRAPH) -> str:
     """Return the digest of everything that training reads from ``data``."""
-    return digest({name: data[name] for name in GRAPH if data.get(name) is not None})
+    return digest({name: data[name] for name in names if data.get(name) is not None})
+
+
+def joint_digest(digests: Mapping[str, str]) -> str:
+    """Return the digest of the named digests of parts.
+
+    Example:
+        >>> joint_digest({"train": "a", "val": "b"}) == joint_digest({"train": "ab", "val": ""})
+        False
+    """
+    return hashlib.sha256(json.dumps(sorted(digests.items())).encode()).hexdigest()
 
 
 def model_digest(model: Module) -> str:

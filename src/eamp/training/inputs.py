@@ -1,6 +1,6 @@
 """Checks of the data that training is given, so that mistakes are told before the first epoch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,13 @@ from torch_geometric.data import Data
 
 from eamp.training.metrics import METRICS
 from eamp.training.protocols import check_range
+from eamp.training.targets import Target
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def check_data(data: Data) -> None:
-    """Raise a ValueError unless ``data`` has all that training needs, in the right shape."""
-    if not isinstance(data, Data):
-        raise ValueError(
-            f"data must be a torch_geometric.data.Data, but is {type(data).__name__}; of a dataset "
-            "of PyG pass its first graph, dataset[0]."
-        )
+    """Raise a ValueError unless one graph has all that training on its nodes needs."""
     needed = ("x", "edge_index", "y", *MASKS)
     if missing := [name for name in needed if not isinstance(data.get(name), Tensor)]:
         advice = (
@@ -32,10 +28,10 @@ def check_data(data: Data) -> None:
             f"data has no {', '.join(missing)}; training needs {', '.join(needed)}.{advice}"
         )
     nodes = data.num_nodes
-    if data.y.shape != (nodes,) or data.y.is_floating_point():
+    if data.y.dim() not in (1, 2) or data.y.size(0) != nodes or 0 in data.y.shape:
         raise ValueError(
-            f"y must hold one whole number per node, shape [{nodes}], but has shape "
-            f"{list(data.y.shape)} and type {data.y.dtype}."
+            f"y must hold one label per node, shape [{nodes}], or several, shape [{nodes}, "
+            f"targets], but has shape {list(data.y.shape)} and type {data.y.dtype}."
         )
     for name in MASKS:
         mask = data[name]
@@ -48,29 +44,59 @@ def check_data(data: Data) -> None:
             )
         if name != "test_mask" and not mask.any():
             raise ValueError(f"{name} has no node; training and selection need at least one each.")
-        if bool((data.y[mask] < 0).any()):
+
+
+def check_masked_labels(data: Data, target: Target) -> None:
+    """Raise a ValueError if a masked node has no class, or no masked node has a label."""
+    if target.kind == "classes":
+        for name in MASKS:
+            if bool((data.y[data[name]] < 0).any()):
+                raise ValueError(
+                    f"{name} holds nodes without a label (y below 0); remove them: "
+                    f"data.{name} &= data.y >= 0."
+                )
+    parts = {name: target.column(data.y)[data[name]] for name in MASKS}
+    check_labels(parts, target, "nodes", "choose a split with both in every mask")
+
+
+def check_labels(parts: Mapping[str, Tensor], target: Target, rows: str, advice: str) -> None:
+    """Raise a ValueError if the metric is not defined on a part of the data.
+
+    Args:
+        parts: the labels of training, validation and test rows, in this order, by the part's name.
+        target: what is predicted.
+        rows: what the rows are, in words.
+        advice: how to get other parts.
+    """
+    name, metric = target.metric, METRICS[target.metric]
+    if target.kind != "classes":
+        for part, y in list(parts.items())[:2]:
+            if bool(y.isnan().all()):
+                raise ValueError(f"{part} has no label that is known; {advice}.")
+        if target.kind == "labels" and not any(
+            column[~column.isnan()].unique().numel() == 2 for column in list(parts.values())[1].T
+        ):
             raise ValueError(
-                f"{name} holds nodes without a label (y below 0); remove them: "
-                f"data.{name} &= data.y >= 0."
+                f"the metric {name} compares {rows} of two classes, but the {rows} of "
+                f"{list(parts)[1]} have one for every target; {advice}."
             )
-
-
-def check_metric(name: str, data: Data) -> None:
-    """Raise a ValueError if a metric of :data:`~.metrics.METRICS` is not defined on ``data``."""
-    if not METRICS[name].two_classes:
         return
-    if (classes := int(data.y.max()) + 1) != 2:
-        others = [other for other, metric in METRICS.items() if not metric.two_classes]
+    if not metric.two_classes:
+        return
+    if target.outputs != 2:
+        others = [
+            other for other, one in METRICS.items() if not one.two_classes and not one.regression
+        ]
         raise ValueError(
-            f"the metric {name} is for two classes, but y holds {classes}; use metric "
+            f"the metric {name} is for two classes, but y holds {target.outputs}; use metric "
             f"{' or '.join(others)}."
         )
-    for mask in ("val_mask", "test_mask"):
-        found = data.y[data[mask]].unique()
-        if found.numel() == 1:  # a test_mask without nodes is allowed
+    for part, y in list(parts.items())[1:]:
+        found = y.unique()
+        if found.numel() == 1:  # no test rows are allowed
             raise ValueError(
-                f"the metric {name} compares nodes of two classes, but all nodes of {mask} are of "
-                f"class {int(found)}; choose a split with both in every mask."
+                f"the metric {name} compares {rows} of two classes, but all {rows} of {part} are "
+                f"of class {int(found)}; {advice}."
             )
 
 
@@ -84,25 +110,14 @@ def check_run(seed: Any, checkpoint: Any, checkpoint_every: Any, on_epoch: Any) 
         raise TypeError(f"on_epoch must be a function, but is {on_epoch!r}.")
 
 
-def first_output(call: Callable[[], Tensor], data: Data, metric: str) -> Tensor:
-    """Call the model, and raise an error that says so if its sizes do not fit the data."""
+def first_output(call: Callable[[], Tensor], features: int) -> Tensor:
+    """Call the model, and raise an error that says so if it takes other features."""
     try:
-        logits = call()
+        return call()
     except RuntimeError as error:
         if "shapes cannot be multiplied" not in str(error):
             raise
         raise ValueError(
-            f"the model does not take the {data.num_features} features of the nodes ({error}); "
-            f"make it with in_channels={data.num_features}."
+            f"the model does not take the {features} features of the nodes ({error}); make it "
+            f"with in_channels={features}."
         ) from error
-    if (largest := int(data.y.max())) >= logits.size(-1):
-        raise ValueError(
-            f"the model has {logits.size(-1)} outputs, but y holds class {largest}; make it with "
-            f"out_channels={largest + 1}."
-        )
-    if METRICS[metric].two_classes and logits.size(-1) != 2:
-        raise ValueError(
-            f"the metric {metric} is for two classes, but the model has {logits.size(-1)} outputs; "
-            "make it with out_channels=2."
-        )
-    return logits

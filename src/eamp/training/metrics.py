@@ -1,4 +1,4 @@
-"""Metrics by which a node classifier is judged: pure functions, and one dictionary of them."""
+"""Metrics by which a model is judged: pure functions, and one dictionary of them."""
 
 import math
 from collections.abc import Callable
@@ -39,11 +39,12 @@ def macro_f1(predicted: Tensor, labels: Tensor) -> float:
         >>> macro_f1(torch.tensor([0, 0, 2, 2]), torch.tensor([0, 0, 0, 2]))  # 4/5 and 2/3
         0.733...
     """
-    # F1 = 2 TP / (2 TP + FP + FN), whose denominator counts labels and predictions of the class.
-    counted = torch.cat([predicted, labels]).bincount()
-    right = labels[predicted == labels].bincount(minlength=counted.numel())
-    present = counted > 0
-    return (2 * right[present].double() / counted[present]).mean().item()
+    from torchmetrics.functional.classification import multiclass_f1_score  # slow to load
+
+    if labels.numel() == 0:
+        return math.nan
+    classes = max(int(torch.cat([predicted, labels]).max()) + 1, 2)
+    return multiclass_f1_score(predicted, labels, classes, average="macro").item()
 
 
 def roc_auc(scores: Tensor, labels: Tensor) -> float:
@@ -56,10 +57,11 @@ def roc_auc(scores: Tensor, labels: Tensor) -> float:
         >>> roc_auc(torch.tensor([1.0, 2.0, 2.0, 3.0]), torch.tensor([0, 0, 1, 1]))  # 3.5 of 4
         0.875
     """
-    positives, negatives = counts_by_score(scores, labels)
-    below = negatives.cumsum(0) - negatives
-    won = (positives * (below + negatives / 2)).sum()
-    return (won / (positives.sum() * negatives.sum())).item()
+    from torchmetrics.functional.classification import binary_auroc  # slow to load
+
+    if labels.unique().numel() < 2:
+        return math.nan
+    return binary_auroc(places(scores), labels.long()).item()
 
 
 def average_precision(scores: Tensor, labels: Tensor) -> float:
@@ -71,18 +73,48 @@ def average_precision(scores: Tensor, labels: Tensor) -> float:
         >>> average_precision(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 0, 1]))  # 1 and 2/3
         0.833...
     """
-    positives, negatives = (counts.flip(0) for counts in counts_by_score(scores, labels))
-    precision = positives.cumsum(0) / (positives + negatives).cumsum(0)
-    return ((positives * precision).sum() / positives.sum()).item()
+    from torchmetrics.functional.classification import binary_average_precision  # slow to load
+
+    if not bool((labels == 1).any()):
+        return math.nan
+    return binary_average_precision(places(scores), labels.long()).item()
 
 
-def counts_by_score(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return how many nodes of class 1 and of class 0 have each distinct score, lowest first."""
+def places(scores: Tensor) -> Tensor:
+    """Return the places of the scores in their order, from 0 to 1; equal scores share a place.
+
+    torchmetrics takes other numbers than those from 0 to 1 for logits, and their sigmoids, rounded
+    to 1, for ties.
+    """
     distinct, place = torch.unique(scores, return_inverse=True)
-    negatives, positives = (
-        place[labels == label].bincount(minlength=distinct.numel()).double() for label in (0, 1)
+    return place.double() / max(distinct.numel() - 1, 1)
+
+
+def mean_absolute_error(predicted: Tensor, values: Tensor) -> float:
+    """Return the mean distance of predictions from values.
+
+    Example:
+        >>> mean_absolute_error(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 2.0]))
+        1.5
+    """
+    # slow to load
+    from torchmetrics.functional.regression import mean_absolute_error as mean_error
+
+    return mean_error(predicted, values).item() if values.numel() else math.nan
+
+
+def root_mean_squared_error(predicted: Tensor, values: Tensor) -> float:
+    """Return the root of the mean squared distance of predictions from values.
+
+    Example:
+        >>> root_mean_squared_error(torch.tensor([1.0, 9.0]), torch.tensor([2.0, 2.0]))
+        5.0
+    """
+    from torchmetrics.functional.regression import mean_squared_error  # slow to load
+
+    return (
+        mean_squared_error(predicted, values, squared=False).item() if values.numel() else math.nan
     )
-    return positives, negatives
 
 
 @dataclass(frozen=True)
@@ -95,6 +127,7 @@ class Metric:
         of: takes these numbers, ``[n]``, and the labels, ``[n]``, and returns the value.
         direction: whether higher or lower values are better, in the words of Optuna.
         two_classes: whether it is defined for two classes only.
+        regression: whether it judges predicted numbers, and not classes.
 
     Example:
         >>> metric = METRICS["roc_auc"]
@@ -102,6 +135,8 @@ class Metric:
         >>> logits = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
         >>> metric.words, metric.of(metric.reads(logits), labels)
         ('ROC AUC', 0.5)
+        >>> METRICS["mae"].described
+        'MAE, lower is better'
     """
 
     words: str
@@ -109,6 +144,7 @@ class Metric:
     of: Callable[[Tensor, Tensor], float]
     direction: Literal["maximize", "minimize"] = "maximize"
     two_classes: bool = False
+    regression: bool = False
 
     def merit(self, value: float) -> float:
         """Return a number that is higher for better values; twice applied, it is the value."""
@@ -119,6 +155,30 @@ class Metric:
         """The best value of several in words: the highest or the lowest."""
         return "highest" if self.direction == "maximize" else "lowest"
 
+    @property
+    def better(self) -> str:
+        """Whether higher or lower values are better, in words."""
+        return "higher is better" if self.direction == "maximize" else "lower is better"
+
+    @property
+    def described(self) -> str:
+        """Its name, and whether higher or lower values are better."""
+        return f"{self.words}, {self.better}"
+
+    @property
+    def percent(self) -> bool:
+        """Whether its values are shares, which are printed in percent, and not in units of y."""
+        return not self.regression
+
+    def text(self, value: float, sign: str = "") -> str:
+        """Return a value for tables: a share in percent, another number with four digits.
+
+        Example:
+            >>> METRICS["accuracy"].text(0.8125), METRICS["mae"].text(0.8125)
+            ('81.25', '0.8125')
+        """
+        return f"{100 * value:{sign}.2f}" if self.percent else f"{value:{sign}.4g}"
+
 
 METRICS = {
     "accuracy": Metric("accuracy", predicted_class, accuracy),
@@ -127,5 +187,7 @@ METRICS = {
     "average_precision": Metric(
         "average precision", preference, average_precision, two_classes=True
     ),
+    "mae": Metric("MAE", Tensor.detach, mean_absolute_error, "minimize", regression=True),
+    "rmse": Metric("RMSE", Tensor.detach, root_mean_squared_error, "minimize", regression=True),
 }
 """Metrics by their names in protocols and recipes."""

@@ -21,6 +21,8 @@ class SingleProcess:
 
     leads = True
     """Whether this process writes files and prints."""
+    size = 1
+    """Number of processes."""
 
     def share(
         self, model: Module, x: Tensor, data: Data, graph: Graph
@@ -41,6 +43,10 @@ class SingleProcess:
     ) -> Tensor:
         """Return this process's share of the loss; the sum over processes is the whole loss."""
         return F.cross_entropy(logits, labels, reduction=reduction, label_smoothing=label_smoothing)
+
+    def mean(self, total: Tensor, count: int) -> Tensor:
+        """Return this process's share of a mean, given the sum and the number of its own terms."""
+        return total / count
 
     def add_gradients(self, model: Module) -> None:
         """Replace the gradients of ``model`` by their sum over all processes."""

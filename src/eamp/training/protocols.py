@@ -25,10 +25,12 @@ class Protocol:
         schedule: anneal the learning rate to 0 along a cosine over all epochs, or keep it.
         label_smoothing: of the training loss.
         patience: stop after this many epochs without a lower validation loss; ``None`` never stops.
-        metric: what is measured beside loss and accuracy, a key of
-            :data:`eamp.training.METRICS`; the results are called by its name.
+        metric: what is measured beside the loss, a key of :data:`eamp.training.METRICS`; the
+            results are called by its name. By default accuracy for classes, the mean absolute error
+            for numbers, and ROC AUC for binary labels and links.
         consistency: options of :class:`~.objectives.Consistency`, as an object or a mapping;
             ``None`` trains on the cross-entropy of a single pass.
+        batch_size: graphs per mini-batch, where there are many graphs.
     """
 
     select: Literal["val_loss", "val_accuracy", "val_metric"]
@@ -40,8 +42,9 @@ class Protocol:
     schedule: Literal["cosine", "none"] = "none"
     label_smoothing: float = 0.0
     patience: int | None = None
-    metric: str = "accuracy"
+    metric: str | None = None
     consistency: Consistency | None = None
+    batch_size: int = 32
 
     def __post_init__(self) -> None:
         known = get_type_hints(Protocol)
@@ -49,13 +52,15 @@ class Protocol:
             if (value := getattr(self, name)) not in (choices := get_args(known[name])):
                 expected = ", ".join(map(repr, choices))
                 raise ValueError(f"{name} must be one of {expected}, but is {value!r}.")
-        if self.metric not in list(METRICS):  # a list, since the value may not be hashable
+        known_metrics = [None, *METRICS]  # a list, since the value may not be hashable
+        if self.metric not in known_metrics:
             expected = ", ".join(map(repr, METRICS))
             raise ValueError(f"metric must be one of {expected}, but is {self.metric!r}.")
         check_range("epochs", self.epochs, int, 1)
         check_range("learning_rate", self.learning_rate, float, 0)
         check_range("weight_decay", self.weight_decay, float, 0)
         check_range("label_smoothing", self.label_smoothing, float, 0, 1)
+        check_range("batch_size", self.batch_size, int, 1)
         if self.conv_decay is not None:
             check_range("conv_decay", self.conv_decay, float, 0)
         if self.patience is not None:
@@ -143,11 +148,34 @@ class MetricEpoch(NamedTuple):
     test_metric: float
 
 
-Figures: TypeAlias = Epoch | MetricEpoch
+class TaskEpoch(NamedTuple):
+    """Losses and two metrics after one epoch of a run whose labels are no classes."""
+
+    train_loss: float
+    val_loss: float
+    val_metric: float
+    test_metric: float
+    val_second: float
+    test_second: float
+
+    @property
+    def val_accuracy(self) -> float:
+        """NaN, since there are no classes."""
+        return math.nan
+
+    @property
+    def test_accuracy(self) -> float:
+        """NaN, since there are no classes."""
+        return math.nan
 
 
-def as_epoch(figures: Sequence[float]) -> Figures:
+Figures: TypeAlias = Epoch | MetricEpoch | TaskEpoch
+
+
+def as_epoch(figures: Sequence[float], classes: bool = True) -> Figures:
     """Return the four or six figures of an epoch under their names."""
+    if not classes:
+        return TaskEpoch(*figures)
     return Epoch(*figures) if len(figures) == len(Epoch._fields) else MetricEpoch(*figures)
 
 
@@ -159,7 +187,8 @@ def selected(history: Sequence[Figures], protocol: Protocol) -> int:
         if not math.isfinite(row.val_loss):
             return -math.inf
         if protocol.select == "val_metric":
-            return METRICS[protocol.metric].merit(row.val_metric)
+            value = METRICS[protocol.metric or "accuracy"].merit(row.val_metric)
+            return -math.inf if math.isnan(value) else value
         return -row.val_loss if protocol.select == "val_loss" else row.val_accuracy
 
     return max(range(len(history)), key=merit)

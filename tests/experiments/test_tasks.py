@@ -1,0 +1,173 @@
+"""Cells, sweeps and searches of links and of many graphs, and of regression."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from eamp import cli
+from eamp.experiments import cell as module
+from eamp.experiments.cell import Cell
+from eamp.experiments.recipe import load_recipe
+from eamp.experiments.several_seeds import summary
+from eamp.experiments.sweep import metric_of, readings_of
+from eamp.nn import GCN, GraphLevel
+from training.tasks.problems import small_graphs
+
+ROOT = Path(__file__).parents[2]
+LINKS = Cell("gcn", "csbm:nodes=80,features=8", 2, width=8, task="links", changes={"epochs": 3})
+
+
+@pytest.fixture
+def many_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data by the names `classes`, `numbers` and `labels`, beside those of eamp."""
+    before = module.load
+
+    def load(name: str, **options: Any) -> Any:
+        known = name in ("classes", "numbers", "labels")
+        return small_graphs(name) if known else before(name, **options)
+
+    monkeypatch.setattr(module, "load", load)
+    module.loaded.cache_clear()
+
+
+def test_a_cell_of_links_predicts_links_of_its_split() -> None:
+    model, result = LINKS.build(), LINKS.train()
+    assert isinstance(model, GCN)
+    assert model.output.lin.weight.shape == (8, 8)
+    assert (result.metric, set(result.also)) == ("roc_auc", {"average_precision"})
+    assert LINKS.metric == "roc_auc"
+    assert LINKS.num_splits == 1
+    other = replace(LINKS, split=1)
+    assert not torch.equal(LINKS.graph[2].edge_label_index, other.graph[2].edge_label_index)
+    again = replace(LINKS, seed=1)
+    assert torch.equal(LINKS.graph[2].edge_label_index, again.graph[2].edge_label_index)
+    said = summary([result], LINKS)
+    assert said.startswith("test ROC AUC at the epoch of lowest validation loss: ")
+    assert "\ntest average precision at the same epoch: " in said
+
+
+@pytest.mark.parametrize("data", ["classes", "numbers", "labels"])
+def test_many_graphs_are_trained_in_folds(many_graphs: None, data: str) -> None:
+    cell = Cell("gcn", data, 2, width=8, changes={"epochs": 2}, options={"readout": "sum"})
+    model = cell.build()
+    assert isinstance(model, GraphLevel)
+    assert model.readout == "sum"
+    assert cell.num_splits == 10
+    assert [len(part) for part in cell.graph] == [32, 4, 4]
+    assert cell.train().history != replace(cell, split=1).train().history
+    assert replace(cell, task="graphs").train() == cell.train()
+
+
+def test_a_task_that_does_not_fit_is_an_error(many_graphs: None) -> None:
+    with pytest.raises(ValueError, match=r"must be one of auto, nodes, .*Did you mean 'links'"):
+        replace(LINKS, task="link")
+    with pytest.raises(ValueError, match="graphs does not fit grid:4x4, which has one graph; use"):
+        Cell("gcn", "grid:4x4", 2, task="graphs").build()
+    for task in ("nodes", "links"):
+        with pytest.raises(ValueError, match=f"{task} does not fit classes, which has many graphs"):
+            Cell("gcn", "classes", 2, task=task).build()
+
+
+def test_keys_of_cells_for_nodes_do_not_name_a_task() -> None:
+    assert "task" not in replace(LINKS, task="auto").key
+    assert '"task": "links"' in LINKS.key
+    assert Cell.from_job({n: v for n, v in LINKS.job.items() if n != "task"}).task == "auto"
+
+
+def test_a_sweep_over_tasks_has_tables_with_names_and_directions(
+    many_graphs: None,
+    tmp_path: Path,
+    in_this_process: list[int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "{depth: 2, width: 8, seeds: 2, changes: {epochs: 3}, runs: ["
+        "{model: gcn, name: a, data: numbers}, {model: gcnii, name: b, data: numbers}, "
+        "{model: gcn, name: c, data: 'csbm:nodes=80,features=8', task: links}, "
+        "{model: gcn, name: d, data: 'csbm:nodes=80,features=8'}]}",
+        encoding="utf-8",
+    )
+    command = ["sweep", str(recipe), "--output", str(tmp_path), "--against", "a"]
+    assert cli.main(command) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "MAE, lower is better" in said
+    assert "ROC AUC, higher is better" in said
+    table = pd.read_csv(tmp_path / "cells.csv")
+    _, cells = load_recipe(recipe)
+    for cell in cells:
+        row = table[(table["name"] == cell.name) & (table["seed"] == cell.seed)].iloc[0]
+        result = cell.train()
+        if cell.name == "d":
+            assert row["test_accuracy"] == result.test_accuracy
+            assert row[["metric", "test_metric", "test_rmse"]].isna().all()
+            continue
+        (second,) = result.also
+        assert pd.isna(row["test_accuracy"])
+        assert (row["metric"], row["test_metric"]) == (result.metric, result.test_metric)
+        assert row[f"test_{second}"] == result.also[second]
+    errors = table[table["data"] == "numbers"]
+    assert metric_of(errors) == "mae"
+    assert list(readings_of(errors).values()) == [
+        "lowest validation MAE",
+        "test MAE at lowest validation loss",
+    ]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "test MAE at lowest validation loss (lower is better)" in page
+    assert "test RMSE" in page
+    assert "On numbers, the validation graphs choose" in page
+    assert "the validation links choose c" in page
+    assert set(errors["task"]) == {"graphs"}
+    beside = (tmp_path / "comparison_mae.md").read_text(encoding="utf-8")
+    assert "MAE, lower is better" in beside
+    assert "percentage points" not in beside
+
+
+def test_a_search_minimises_an_error(
+    many_graphs: None,
+    tmp_path: Path,
+    in_this_process: list[int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--data", "numbers", "--depth", "2", "--width", "8", "--trials", "3"]
+    search = ["--search", '{"changes.learning_rate": [0.0, 0.05]}', "--changes", '{"epochs": 6}']
+    assert cli.main(["tune", *options, *search, "--output", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "validation MAE" in said
+    trials = pd.read_csv(tmp_path / "trials.csv")
+    best = trials.loc[trials["val_mae"].idxmin()]
+    assert (
+        f'--changes \'{{"epochs": 6, "learning_rate": {best["changes.learning_rate"]}}}\'' in said
+    )
+    _, cells = load_recipe(tmp_path / "best.yaml")
+    assert cells[0].changes is not None
+    assert cells[0].changes["learning_rate"] == best["changes.learning_rate"]
+
+
+def test_many_graphs_are_diagnosed_as_a_batch(
+    many_graphs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["diagnose", "--data", "classes", "--depth", "4", "--width", "8"]) == 0
+    assert "of 5: " in capsys.readouterr().out  # four hidden layers and the output layer
+
+
+def test_the_command_line_trains_links(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--data", LINKS.data, "--depth", "2", "--task", "links"]
+    assert cli.main(["train", *options, "--changes", '{"epochs": 2}']) == 0
+    assert "test ROC AUC at the epoch of lowest validation loss" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["links", "mutag"])
+def test_recipes_of_tasks_are_those_of_the_raw_figures(name: str) -> None:
+    path = ROOT / "docs" / "results" / "tasks" / f"{name}.yaml"
+    _, cells = load_recipe(path)
+    trained = pd.read_csv(path.with_suffix(".csv"))
+    keys = ["name", "depth", "seed", "split"]
+    found = trained.reindex(columns=keys).fillna(0).itertuples(index=False, name=None)
+    assert set(found) == {(c.name, c.depth, c.seed, c.split) for c in cells}
+    task = "links" if name == "links" else "graphs"
+    assert {asdict(cell)["task"] for cell in cells} == {task}
