@@ -251,9 +251,22 @@ def test_labels_are_those_of_the_data_unless_others_are_passed() -> None:
     mask = torch.arange(100) >= 60
     assert eamp.diagnose(model, data, mask=mask).usefulness.nodes == 40  # type: ignore[union-attr]
     table = eamp.diagnose(model, (data.x, data.edge_index), labels=data.y).table
-    assert {"probe_accuracy", "propagation_accuracy", "group_distance_ratio"} <= set(table.columns)
+    assert {"probe_accuracy", "propagation_accuracy"} <= set(table.columns)
     with pytest.raises(ValueError, match="one truth value per label"):
         eamp.diagnose(model, data, mask=torch.arange(3))
+
+
+def test_measures_that_no_verdict_reads_are_taken_if_they_are_named() -> None:
+    model, data = GCN(32, 16, 2, out_channels=2), labelled_grid()
+    usual = eamp.diagnose(model, data)
+    more = eamp.diagnose(model, data, measures=["mad", "group_distance_ratio"])
+    assert set(more.table) - set(usual.table) == {"mad", "group_distance_ratio"}
+    assert set(eamp.diagnose(model, data, measures="mad").table) - set(usual.table) == {"mad"}
+    assert more.findings == usual.findings
+    with eamp.probe(model.eval(), ["mad", "group_distance_ratio"], labels=data.y) as p:
+        model(data.x, data.edge_index)
+    for name in ("mad", "group_distance_ratio"):
+        assert list(more.table[name]) == pytest.approx(list(getattr(p, name)))
 
 
 def test_a_layer_that_cannot_run_without_its_edges_keeps_the_gradients_of_the_others() -> None:

@@ -206,7 +206,11 @@ def test_a_moderate_fall_is_not_collapse() -> None:
 def test_smoothing_needs_both_a_fall_and_a_low_energy() -> None:
     assert findings(table(relative_energy=[0.015, 0.012])) == ()  # low without a fall
     assert findings(table(relative_energy=[2.0, 0.05])) == ()  # a fall to a moderate energy
-    assert [f.kind for f in findings(table(relative_energy=[0.5, 0.015]))] == ["smoothing"]
+    deep = [0.5, 0.4, 0.3, 0.2, 0.015]
+    assert [(f.kind, f.layer) for f in findings(table(relative_energy=deep))] == [("smoothing", 5)]
+    assert findings(table(relative_energy=deep[1:])) == ()  # networks of four layers learn
+    # Below a thousandth nodes are alike at any depth.
+    assert [f.kind for f in findings(table(relative_energy=[0.5, 9e-4]))] == ["smoothing"]
 
 
 def test_zero_features_that_enter_a_later_layer_again_are_not_dead_units() -> None:

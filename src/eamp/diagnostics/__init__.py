@@ -1,8 +1,10 @@
 """Diagnosis: measure what every layer of a model does to the embedding, and say what to do."""
 
+from eamp.diagnostics.by_graph import measure_by_graph
 from eamp.diagnostics.causes.jacobian import largest_singular_value
 from eamp.diagnostics.causes.linear_probe import probe_accuracy
-from eamp.diagnostics.diagnosis import Diagnosis, diagnose, report
+from eamp.diagnostics.diagnosis import diagnose, report
+from eamp.diagnostics.hidden_states import token_measures
 from eamp.diagnostics.measures.eigenspace import eigenspace_share
 from eamp.diagnostics.measures.energies import (
     laplacian_energy,
@@ -25,6 +27,8 @@ from eamp.diagnostics.monitoring.monitor import Alarm, CollapseWarning, Monitor
 from eamp.diagnostics.probing import Probe, probe
 from eamp.diagnostics.reach.influence import Influence, influence
 from eamp.diagnostics.reach.resistance import Bottlenecks, bottlenecks
+from eamp.diagnostics.result import Diagnosis
+from eamp.diagnostics.typed_diagnosis import TypedDiagnosis
 
 __all__ = [
     "Alarm",
@@ -34,6 +38,7 @@ __all__ = [
     "Influence",
     "Monitor",
     "Probe",
+    "TypedDiagnosis",
     "bottlenecks",
     "column_correlation",
     "dead_units",
@@ -48,6 +53,7 @@ __all__ = [
     "mad_gap",
     "matrix_rank",
     "mean_energy",
+    "measure_by_graph",
     "norm",
     "numerical_rank",
     "probe",
@@ -57,4 +63,5 @@ __all__ = [
     "relative_energy",
     "report",
     "rusch_energy",
+    "token_measures",
 ]

@@ -101,9 +101,10 @@ def drawn_measures(table: pd.DataFrame, measures: Iterable[str] | None = None) -
 def depth_chart(
     table: pd.DataFrame, measure: str, mark: int | None
 ) -> alt.LayerChart | alt.FacetChart:
-    """Return a chart of one measure, with one line per forward pass."""
+    """Return a chart of one measure, with one line per forward pass or per relation."""
     several = "forward" in table.columns and table["forward"].nunique() > 1
-    columns = [c for c in ("forward", "layer", "name", "type", measure) if c in table.columns]
+    columns = ["forward", "layer", "name", "type", "relation", measure]
+    columns = [name for name in columns if name in table.columns]
     data = table[columns].dropna(subset=[measure])
     log = logarithmic(data[measure].tolist())
     if log:
@@ -123,6 +124,8 @@ def depth_chart(
         colours = alt.Scale(scheme="viridis")
         colour = alt.Color("forward:Q", title="pass", scale=colours, legend=legend)
         line = line.encode(color=colour, detail="forward:N")
+    elif "relation" in table.columns:
+        line = line.encode(color=alt.Color("relation:N", title="relation"))
     if mark is None:
         return alt.layer(line)
     rule = alt.Chart(pd.DataFrame({"layer": [mark]})).encode(x=layer_axis(depth))

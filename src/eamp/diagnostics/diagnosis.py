@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import io
 import sys
-import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 import torch
@@ -20,69 +17,16 @@ from eamp.diagnostics.advice import advise
 from eamp.diagnostics.causes.attribution import factors, scale_free_energy
 from eamp.diagnostics.causes.dissection import Dissection
 from eamp.diagnostics.causes.labels import labels_of
-from eamp.diagnostics.causes.usefulness import Usefulness, usefulness
-from eamp.diagnostics.rendering import format_number
+from eamp.diagnostics.causes.usefulness import usefulness
+from eamp.diagnostics.measures.named_measures import SHARED
+from eamp.diagnostics.notes import offset_note, sharpening_note, training_note
+from eamp.diagnostics.result import RAW, Diagnosis
 from eamp.diagnostics.running import evaluation_mode, mean_degree, run_model
-from eamp.diagnostics.verdict import SMOOTHED, Finding, Kind, findings
+from eamp.diagnostics.typed_diagnosis import is_typed_model, judge_relations, measure_relations
+from eamp.diagnostics.verdict import findings
 from eamp.files import check_writable, write_atomically
 from eamp.nn.wrapping import Selection
 from eamp.optional import extra
-
-if TYPE_CHECKING:
-    import altair as alt
-    import pandas as pd
-
-# Relative energy that is worth a note: unrelated neighbours have 1, opposite ones 2.
-SHARPENED = 1.25
-LINE_WIDTH = 120  # characters
-# Columns from which the factors of the parts are computed, and which say nothing more.
-RAW = ("alone_norm", "alone_energy", "alone_rank", "alone_gradient", "layer_gradient")
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Diagnosis:
-    """The result of :func:`diagnose`.
-
-    Attributes:
-        kind: the kind of the first finding, such as ``"smoothing"``. Without a finding it is
-            ``"untrained"`` if the model answers no better than chance, and else ``"healthy"``.
-        layer: the layer at which it starts, counted from 1; ``None`` without a finding.
-        findings: everything that goes wrong, the most important first.
-        notes: further observations.
-        advice: what to try.
-        table: every measure, with one row per layer.
-        usefulness: what linear probes read from the layers; ``None`` without labels.
-    """
-
-    kind: Kind
-    layer: int | None
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
-    advice: tuple[str, ...]
-    table: pd.DataFrame
-    usefulness: Usefulness | None = field(default=None)
-
-    def __str__(self) -> str:
-        lines = [f"{headline(f, len(self.table))}: {f.words}." for f in self.findings]
-        lines = [*(lines or [healthy_text(self.kind, self.table)]), *self.notes]
-        if self.advice:
-            lines += ["What to try:", *(f"  {k}. {s}" for k, s in enumerate(self.advice, start=1))]
-        return "\n".join(
-            textwrap.fill(line, LINE_WIDTH, subsequent_indent="     " if line[0] == " " else "  ")
-            for line in lines
-        )
-
-    def __repr__(self) -> str:
-        return f"Diagnosis(kind={self.kind!r}, layer={self.layer}, num_layers={len(self.table)})"
-
-    def plot(self, measures: Iterable[str] | None = None) -> alt.ConcatChart:
-        """Return charts of the measures, with a rule where the first finding starts."""
-        from eamp.diagnostics.charts import depth_charts  # loads Altair, which is slow
-
-        return depth_charts(self.table, measures, mark=self.layer)
-
-    def _repr_html_(self) -> str:
-        return f"<div style='white-space:pre-wrap'>{html.escape(str(self))}</div>"
 
 
 def diagnose(
@@ -90,6 +34,7 @@ def diagnose(
     data: Any,
     *,
     layers: Selection = None,
+    measures: str | Iterable[str] = (),
     labels: Tensor | None = None,
     mask: Tensor | None = None,
     parts: bool = True,
@@ -106,10 +51,16 @@ def diagnose(
     and it finds explosions, dead units and gradients that vanish or explode. It names the part of
     the layers that does it. With labels it says whether it hurts.
 
+    A model on a typed graph has a diagnosis for every relation, without parts, gradients and
+    labels.
+
     Args:
         model: any model that :func:`eamp.probe` can measure.
-        data: a PyG ``Data``, or the arguments of ``model`` as a tuple ``(x, edge_index, ...)``.
+        data: a PyG ``Data`` or ``HeteroData``, or the arguments of ``model`` as a tuple
+            ``(x, edge_index, ...)``.
         layers: the modules to measure, see :func:`eamp.probe`.
+        measures: names of further measures for the table, such as ``"mad"``, ``"mad_gap"`` or
+            ``"group_distance_ratio"``. No verdict reads them, and they take time of their own.
         labels: classes ``[n]``, by default ``data.y``; negative ones are unknown.
         mask: the nodes ``[n]`` whose labels are used, by default those of ``data.val_mask``, or
             else ``data.train_mask``, or else all. A trained model separates its training nodes even
@@ -140,9 +91,19 @@ def diagnose(
     """
     if run is not None and not callable(run):
         raise TypeError(f"run must be a function of model and data, but is {run!r}.")
+    if is_typed_model(model, data, layers):
+        if jacobians or labels is not None or mask is not None:
+            raise ValueError(
+                "a model on a typed graph is diagnosed without labels and Jacobians; leave out "
+                "labels, mask and jacobians."
+            )
+        measured = measure_relations(model, data, layers, temperature, run)
+        return judge_relations(model, measured)
     labelled = labels_of(data, labels, mask)
+    further = [measures] if isinstance(measures, str) else measures
     probe = Dissection(
         model,
+        measures=list(dict.fromkeys([*SHARED, *further])),
         parts=parts,
         backward=gradients,
         jacobians=jacobians,
@@ -222,71 +183,3 @@ def report(
         chart.save(svg := io.StringIO(), format="svg")
         write_atomically(folder / "layers.svg", svg.getvalue())
     return diagnosis
-
-
-def headline(finding: Finding, num_layers: int) -> str:
-    """Return the kind and the layers of a finding in words."""
-    names = {"smoothing": "Oversmoothing", "rank loss": "Loss of rank"}
-    name = names.get(finding.kind, finding.kind.capitalize())
-    if finding.last == num_layers and finding.layer < num_layers:
-        return f"{name} from layer {finding.layer} of {num_layers} on"
-    if finding.layer == finding.last:
-        return f"{name} at layer {finding.layer} of {num_layers}"
-    return f"{name} between layers {finding.layer} and {finding.last} of {num_layers}"
-
-
-def healthy_text(kind: Kind, table: pd.DataFrame) -> str:
-    """Return the ranges of the main measures in words."""
-    measures = {
-        "scale-free energy": scale_free_energy(table),
-        "norm": table["norm"],
-        "effective rank": table["effective_rank"],
-    }
-    ranges = [
-        f"the {name} is between {format_number(np.nanmin(v))} and {format_number(np.nanmax(v))}"
-        for name, v in measures.items()
-    ]
-    word = "Healthy" if kind == "healthy" else "Untrained, and nothing wrong is found"
-    return f"{word}: over {len(table)} layers " + ", ".join(ranges) + "."
-
-
-def sharpening_note(table: pd.DataFrame) -> tuple[str, ...]:
-    """Return a note if neighbours are opposite, which a strong entropy step can cause."""
-    energy = np.asarray(table["relative_energy"])
-    if not np.nanmax(energy, initial=0) > SHARPENED:
-        return ()
-    most = int(np.nanargmax(energy))
-    return (
-        "Note: neighbours are more often opposite than alike; the relative energy is "
-        f"{format_number(float(energy[most]))} at layer {most + 1}, where 1 means unrelated. "
-        "If neighbours share labels, try a smaller λ or T.",
-    )
-
-
-def offset_note(table: pd.DataFrame, found: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Return a note if nodes are alike only because the layers add a vector to all of them."""
-    energy = scale_free_energy(table)
-    if not np.nanmin(energy, initial=1) < SMOOTHED or any(
-        finding.kind in ("smoothing", "offset") for finding in found
-    ):
-        return ()
-    least = int(np.nanargmin(energy))
-    return (
-        "Note: biases add a vector to all nodes that is large beside their differences; the "
-        f"scale-free energy is {format_number(float(energy[least]))} at layer {least + 1}. "
-        "Aggregation does not do this, and training usually changes it.",
-    )
-
-
-def training_note(useful: Usefulness | None) -> tuple[str, ...]:
-    """Return a note if the model may be untrained, and is judged as it was made."""
-    if useful is not None and useful.learned:
-        return ()
-    if useful is not None and useful.learned is False:
-        return (
-            "Note: the model answers no better than chance on the nodes it is trained on. Either "
-            "it is untrained, and this describes its initialisation, or training has failed.",
-        )
-    hint = "" if useful else " Labels (data.y, or labels=) would tell whether it hurts."
-    words = "Note: this describes the weights as they are; in an untrained model, how they start."
-    return (words + hint,)

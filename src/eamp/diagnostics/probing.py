@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,10 @@ from torch import Tensor
 from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
-from eamp.diagnostics.measures.matrix_measures import dead_units
+from eamp.diagnostics.measures.embedding import Embedding, embedding_of
 from eamp.diagnostics.measures.named_measures import MeasureSelection, select_measures
 from eamp.diagnostics.rendering import html_summary, text_summary
+from eamp.diagnostics.typed_layers import relations_of_call
 from eamp.diagnostics.watched_layers import (
     adjacency_of_call,
     models_around,
@@ -38,7 +39,8 @@ class Probe:
 
     It works on any model with PyG's layers, eamp's, or :class:`eamp.EntropyAware` ones, with and
     without gradients. The model's output, gradients and random numbers do not change. The probe
-    keeps numbers, not embeddings. A directed graph is measured as an undirected one.
+    keeps numbers, not embeddings. A directed graph is measured as an undirected one. A layer over
+    several types of nodes has one row per relation, named in the column ``relation``.
 
     Afterwards ``table()`` is a pandas DataFrame with one row for every time a layer ran, ``plot()``
     an Altair chart, and every column of the table an attribute, as in ``p.energy``.
@@ -92,6 +94,7 @@ class Probe:
         self._handles: list[RemovableHandle] = []
         self._depth = 0  # number of running modules that contain all watched layers
         self._adjacency: Any = None  # the last one seen, for modules that are called without
+        self.relations: dict[str, Graph] = {}  # the graphs of a typed model, by relation
 
     def __enter__(self) -> Probe:
         """Add the hooks."""
@@ -157,14 +160,22 @@ class Probe:
         return np.array([row.get(name) for row in self.rows])
 
     def __repr__(self) -> str:
-        return text_summary(self._title(), self.rows)
+        return "\n".join(text_summary(title, rows) for title, rows in self._parts())
 
     def _repr_html_(self) -> str:
-        return html_summary(self._title(), self.rows)
+        return "".join(html_summary(title, rows) for title, rows in self._parts())
 
-    def _title(self) -> str:
+    def _parts(self) -> list[tuple[str, list[Row]]]:
+        """Return titles and rows of the summaries, one or one per relation."""
         passes = f", last of {len(self.forwards)} forward passes" if len(self.forwards) > 1 else ""
-        return f"Probe of {type(self.model).__name__}: {len(self.rows)} layers{passes}"
+        model = type(self.model).__name__
+        names = dict.fromkeys(row.get("relation") for row in self.rows) or {None: None}
+        parts = []
+        for name in names:
+            rows = [row for row in self.rows if row.get("relation") == name]
+            relation = f", {name}" if name is not None else ""
+            parts.append((f"Probe of {model}{relation}: {len(rows)} layers{passes}", rows))
+        return parts
 
     def _before_model(self, module: Module, args: Any) -> None:
         if self._depth == 0:
@@ -184,6 +195,9 @@ class Probe:
         # layer runs for the second time.
         if torch.compiler.is_compiling() or torch._C._current_graph_task_id() != -1:
             return
+        if isinstance(out, Mapping):
+            self._after_typed_layer(name, layer, args, kwargs, out)
+            return
         x = out[0] if isinstance(out, tuple | list) else out
         if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point():
             warnings.warn(
@@ -194,28 +208,58 @@ class Probe:
             return
         if not self.forwards:
             self._start_pass()
-        row: Row = {"layer": len(self.rows) + 1, "name": name, "type": type_name(layer)}
+        row: Row = {"layer": self._next_layer(), "name": name, "type": type_name(layer)}
         row |= {"nodes": x.size(0), "width": x.size(1)}
         graph = self._graph_of(adjacency_of_call(layer, args, kwargs), name or type_name(layer), x)
         row |= self.measures.evaluate(x.detach(), graph)
+        entering = embedding_of(args[0] if args else kwargs.get("x"), graph)
         if "dead_units" in row:
             # The dead units of a layer behind its activation are the zero columns of the next
             # layer's input.
-            given: Any = args[0] if args else kwargs.get("x")
-            matrix = isinstance(given, Tensor) and given.dim() == 2
-            row["dead_inputs"] = float(dead_units(given)) if matrix else float("nan")
+            row["dead_inputs"] = float("nan") if entering is None else float(entering.dead_units())
         if self.gradients:
             row["gradient"] = float("nan")
             if x.requires_grad:
                 x.register_hook(partial(record_gradient, row))
-        row |= self._also_measure(layer, args, kwargs, x, graph)
+        row |= self._also_measure(layer, args, kwargs, entering, x, graph)
         self.rows.append(row)
+
+    def _after_typed_layer(
+        self,
+        name: str,
+        layer: Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Mapping[str, Tensor],
+    ) -> None:
+        """Add a row for every relation, whose measures are those of its undirected graph."""
+        if not self.forwards:
+            self._start_pass()
+        number = self._next_layer()
+        try:
+            for relation, given, x, graph in relations_of_call(layer, args, kwargs, out):
+                row: Row = {"layer": number, "name": name, "type": type_name(layer)}
+                row |= {"relation": relation, "nodes": x.size(0), "width": x.size(1)}
+                row |= self.measures.evaluate(x, graph)
+                entering = embedding_of(given, graph)
+                if "dead_units" in row:
+                    dead = float("nan") if entering is None else float(entering.dead_units())
+                    row["dead_inputs"] = dead
+                row |= self._also_measure(layer, (given,), {}, entering, x, graph)
+                self.relations[relation] = graph
+                self.rows.append(row)
+        except GraphError as error:
+            warnings.warn(f"{name or type_name(layer)} cannot be measured: {error}", stacklevel=3)
+
+    def _next_layer(self) -> int:
+        return int(self.rows[-1]["layer"]) + 1 if self.rows else 1
 
     def _also_measure(
         self,
         layer: Module,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        entering: Embedding | None,
         out: Tensor,
         graph: Graph | None,
     ) -> Row:

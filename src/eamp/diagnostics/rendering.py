@@ -10,7 +10,7 @@ SPARK_WIDTH = 32  # characters
 DECADES = 2.0  # values that span more powers of ten are drawn on a logarithmic scale
 
 # The columns of a table that are not measures.
-LAYER_COLUMNS = ("forward", "layer", "name", "type", "nodes", "width")
+LAYER_COLUMNS = ("forward", "layer", "name", "type", "relation", "nodes", "width")
 HEADINGS = ("first", "lowest", "highest", "last")
 
 Rows = Sequence[dict[str, Any]]

@@ -22,9 +22,9 @@ from eamp.diagnostics.causes.attribution import (
     column,
     culprit_of,
     culprit_words,
+    logarithms,
     next_inputs,
     outputs,
-    products,
 )
 from eamp.diagnostics.rendering import format_number
 
@@ -51,6 +51,9 @@ SMOOTHED = 1e-3
 # Also smoothing: energy below SMOOTHED_FALL times the first layer's and below SMOOTHED_AFTER_FALL.
 # The second number was set on a grid, where averaging noise needs twenty layers to reach it.
 SMOOTHED_FALL, SMOOTHED_AFTER_FALL = 1 / 20, 2e-2
+# Such a fall counts behind this many layers. A network of fewer layers averages random features as
+# much, and learns.
+SHALLOW = 4
 
 # Offset: the same fall of energy, but due to a vector that layers add to all nodes. It counts from
 # the point on where float32 keeps fewer than four digits of the differences.
@@ -133,7 +136,8 @@ def find_smoothing(table: pd.DataFrame) -> Finding | None:
     """Find layers whose neighbours are alike, whatever the size of the embedding."""
     energy = collapsed_at_most(table, "energy")
     fallen = (energy < SMOOTHED_AFTER_FALL) & (energy < SMOOTHED_FALL * energy[0])
-    low, offset = (energy < SMOOTHED) | fallen, by_offset(table)
+    deep = np.arange(len(energy)) >= SHALLOW
+    low, offset = (energy < SMOOTHED) | (fallen & deep), by_offset(table)
     words = "neighbours become alike; the scale-free energy is"
     found = make_finding("smoothing", low & ~offset, energy, words, np.nanargmin)
     if found is None:
@@ -150,9 +154,10 @@ def by_offset(table: pd.DataFrame) -> Array:
     if "weights_energy" not in table:
         return np.zeros(len(table), dtype=bool)
     start = np.nan_to_num(column(table, "input_energy")[0], nan=1.0)
-    by_layer = [products(table, "energy", 1, k) for k in range(1, len(table) + 1)]
-    weights = np.array([total["weights"] for total in by_layer])
-    aggregation = np.array([total["aggregation"] for total in by_layer])
+    weights, aggregation = (
+        np.exp(np.nancumsum(logarithms(column(table, f"{part}_energy"))))
+        for part in ("weights", "aggregation")
+    )
     return (weights < SMOOTHED_FALL) & (start * aggregation > SMOOTHED)
 
 

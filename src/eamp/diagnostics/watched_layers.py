@@ -9,7 +9,9 @@ from torch_geometric.nn import DeepGCNLayer
 
 from eamp.graph import Graph
 from eamp.nn.checks import check_module
-from eamp.nn.entropy_aware import EntropyAware, edge_index_position
+from eamp.nn.edge_index_position import edge_index_position
+from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.typed_layers import check_not_converted
 from eamp.nn.wrapping import Selection, check_names, message_passing_layers, split
 
 
@@ -17,6 +19,7 @@ def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
     """Return the modules to watch with their names; a shared module has its first name."""
     check_module(model, "diagnose")
     if selection is None:
+        check_not_converted(model, "the probe")
         # A block with a residual connection is watched as a whole, because the layer inside does
         # not return the sum.
         found = list(message_passing_layers(model, also=lambda _, m: isinstance(m, DeepGCNLayer)))
@@ -38,7 +41,8 @@ def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
 
 def models_around(model: Module, watched: dict[Module, str]) -> list[Module]:
     """Return the modules that contain all watched layers: the model, and perhaps an encoder."""
-    return [m for m in model.modules() if m not in watched and watched.keys() <= set(m.modules())]
+    found = [m for m in model.modules() if m not in watched and any(True for _ in m.children())]
+    return [m for m in found if watched.keys() <= set(m.modules())]
 
 
 def type_name(layer: Module) -> str:

@@ -47,11 +47,14 @@ def literal(x: Tensor, labels: Tensor, fold: Tensor) -> float:
 
 @pytest.mark.parametrize("noise", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("width", [2, 8, 120])
-def test_accuracy_is_that_of_a_regression_per_fold(noise: float, width: int) -> None:
-    x, labels = blobs(noise=noise, width=width)
+@pytest.mark.parametrize("n", [90, 92])  # folds of equal and of unequal sizes
+def test_accuracy_is_that_of_a_regression_per_fold(noise: float, width: int, n: int) -> None:
+    x, labels = blobs(n, noise=noise, width=width)
     nodes = LabelledNodes.of(labels)
     assert nodes is not None
-    assert nodes.accuracy(x) == pytest.approx(literal(x, labels, nodes.fold))
+    fold = torch.empty(n, dtype=torch.long)
+    fold[nodes.nodes] = torch.arange(n) % FOLDS
+    assert nodes.accuracy(x) == pytest.approx(literal(x, labels, fold))
     assert probe_accuracy(x, labels) == nodes.accuracy(x)
 
 
@@ -59,7 +62,7 @@ def test_folds_hold_the_same_share_of_every_class() -> None:
     nodes = LabelledNodes.of(torch.arange(100) % 4)
     assert nodes is not None
     counts = torch.zeros(FOLDS, 4).index_put_(
-        (nodes.fold, nodes.classes), torch.ones(100), accumulate=True
+        (torch.arange(100) % FOLDS, nodes.classes), torch.ones(100), accumulate=True
     )
     assert (counts == 5).all()
 

@@ -14,7 +14,7 @@ def test_all_measures_are_finite_on_an_ordinary_embedding() -> None:
     labels = torch.arange(100) % 3
     measures = select_measures(None, temperature=10.0, labels=labels)
     values = measures.evaluate(features(), eamp.Graph(grid()))
-    assert list(values) == [*measures.on_graph, *measures.on_features, *measures.on_spectrum]
+    assert list(values) == [*measures.on_graph, *measures.on_features]
     assert len(values) == 16
     assert all(math.isfinite(value) for value in values.values())
 

@@ -14,8 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from eamp.diagnostics.causes.jacobian import largest_singular_value
 from eamp.diagnostics.causes.linear_probe import LabelledNodes
 from eamp.diagnostics.causes.replay import without_aggregation
-from eamp.diagnostics.measures.energies import rayleigh_quotient, relative_energy
-from eamp.diagnostics.measures.matrix_measures import effective_rank, norm
+from eamp.diagnostics.measures.embedding import Embedding, embedding_of
 from eamp.diagnostics.probing import Probe, Row
 from eamp.graph import Graph
 
@@ -72,12 +71,13 @@ class Dissection(Probe):
         layer: Module,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        entering: Embedding | None,
         out: Tensor,
         graph: Graph | None,
     ) -> Row:
-        given: Any = args[0] if args else kwargs.get("x")
-        matrix = isinstance(given, Tensor) and given.dim() == 2 and given.is_floating_point()
-        x = given if matrix and given.layout == torch.strided else None
+        x: Tensor | None = None
+        if entering is not None and is_dense(entering.x):
+            x = args[0] if args else kwargs["x"]
         if self.features is None and x is not None:
             self.features, self.graph = x.detach(), graph
         alone, leaf = None, None
@@ -85,8 +85,8 @@ class Dissection(Probe):
             leaf = x.detach().requires_grad_(self.recording)
             with torch.set_grad_enabled(self.recording):
                 alone = without_aggregation(layer, leaf, args, kwargs, out.shape)
-        row = {f"input_{name}": value for name, value in state(x, graph).items()}
-        row |= {f"alone_{name}": value for name, value in state(alone, graph).items()}
+        row = {f"input_{name}": value for name, value in state(entering).items()}
+        row |= {f"alone_{name}": value for name, value in state(embedding_of(alone, graph)).items()}
         if self.nodes is not None:
             row["probe_accuracy"] = self.nodes.accuracy(out)
         if self.recording:
@@ -108,7 +108,7 @@ class Dissection(Probe):
         notes = self._differentiate(out)
         matrix = isinstance(out, Tensor) and out.dim() == 2 and out.is_floating_point()
         fits = matrix and self.graph is not None and out.size(0) == self.graph.num_nodes
-        last = state(out if fits else None, self.graph)
+        last = state(embedding_of(out, self.graph) if fits else None)
         if self.backward:
             last["gradient"] = length(self._seed(out)) if fits else math.nan
         following = [*self.rows[1:], {f"input_{name}": value for name, value in last.items()}]
@@ -144,11 +144,15 @@ class Dissection(Probe):
             torch.autograd.grad(out, wanted, seed, allow_unused=True, retain_graph=self.jacobians)
         )
         gradients = [None if edge is None else next(found) for edge in edges]
-        for row, call, k in zip(self.rows, self.calls, range(0, len(edges), 3), strict=True):
-            row["gradient"] = length(gradients[k])
-            row["input_gradient"] = length(gradients[k + 1])
-            row["layer_gradient"] = length(gradients[k + 2])
-            row["alone_gradient"] = length(call.back_alone(gradients[k], self.jacobians))
+        measured = {id(gradient): length(gradient) for gradient in gradients}
+        lengths = [measured[id(gradient)] for gradient in gradients]  # some stand there twice
+        at_outputs = gradients[::3]
+        # The memory of the others, wide ones of features among them, serves the next gradients.
+        del found, gradients
+        for k, (row, call) in enumerate(zip(self.rows, self.calls, strict=True)):
+            names = ("gradient", "input_gradient", "layer_gradient")
+            row |= dict(zip(names, lengths[3 * k : 3 * k + 3], strict=True))
+            row["alone_gradient"] = length(call.back_alone(at_outputs[k], self.jacobians))
 
 
 class Call:
@@ -229,18 +233,28 @@ def edge_of(x: Tensor | None) -> GradientEdge | None:
     return get_gradient_edge(x) if x is not None and x.requires_grad else None
 
 
-def state(x: Tensor | None, graph: Graph | None) -> dict[str, float]:
+def is_dense(x: Tensor) -> bool:
+    """Return whether it is a dense matrix of floating-point numbers."""
+    return x.is_floating_point() and x.layout == torch.strided
+
+
+def state(found: Embedding | None) -> dict[str, float]:
     """Return scale, scale-free energy and rank of an embedding; NaN if there is none."""
-    if x is None:
+    if found is None or not is_dense(found.x):
         return {"norm": math.nan, "energy": math.nan, "rank": math.nan}
     with torch.no_grad():
         energy = math.nan
-        if graph is not None:
-            energy = float(torch.fmin(relative_energy(x, graph), rayleigh_quotient(x, graph)))
-        rank = float(effective_rank(x)) if min(x.shape) <= WIDEST_RANK else math.nan
-        return {"norm": float(norm(x)), "energy": energy, "rank": rank}
+        if found.on_graph:
+            energy = float(torch.fmin(found.relative_energy(), found.rayleigh_quotient()))
+        rank = float(found.effective_rank()) if min(found.x.shape) <= WIDEST_RANK else math.nan
+        return {"norm": float(found.norm()), "energy": energy, "rank": rank}
 
 
 def length(gradient: Tensor | None) -> float:
     """Return the norm of a gradient; NaN if there is none."""
-    return math.nan if gradient is None else float(gradient.detach().double().norm())
+    if gradient is None:
+        return math.nan
+    found = float(gradient.detach().norm())
+    if 1e-12 < found < 1e12:
+        return found
+    return float(gradient.detach().double().norm())  # float32 cannot hold all squares

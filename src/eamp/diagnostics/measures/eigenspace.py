@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.measures.energies import rescaled
+from eamp.diagnostics.measures.embedding import rescaled
 from eamp.graph import Adjacency, Graph, graph_for
 from eamp.nn.conv.gcn_conv import gcn_propagate
 

@@ -2,15 +2,14 @@
 
 All take features ``x``, ``[n, F]``, and an :class:`eamp.Graph` or anything one can be made of. All
 return one number as a 0-dimensional float64 tensor, through which gradients flow. They are computed
-in float64, because an embedding of size 1e-30 has squares that float32 cannot hold.
+in float64 on an embedding of largest entry 1, because one of size 1e-30 has squares that float32
+cannot hold.
 """
 
-import torch
 from torch import Tensor
 
-from eamp.functional import energy_on
-from eamp.graph import Adjacency, Graph, graph_for
-from eamp.ops import squared_differences
+from eamp.diagnostics.measures.embedding import Embedding
+from eamp.graph import Adjacency, graph_for
 
 
 def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -24,12 +23,12 @@ def mean_energy(x: Tensor, graph: Adjacency) -> Tensor:
     falls in the first case only.
 
     Example:
+        >>> import torch
         >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
         >>> mean_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)  # of 0.5, 5/(2√2) and 2
         tensor(1.4226, dtype=torch.float64)
     """
-    graph = graph_for(x, graph)
-    return graph.total(energy_on(x.double(), graph)) / graph.total_nodes
+    return Embedding(x, graph_for(x, graph)).energy()
 
 
 def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -42,12 +41,12 @@ def rusch_energy(x: Tensor, graph: Adjacency) -> Tensor:
     Reference: https://arxiv.org/abs/2303.10993.
 
     Example:
+        >>> import torch
         >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
         >>> rusch_energy(torch.tensor([[0.0], [1.0], [3.0]]), path)  # (1 + 5 + 4) / 3
         tensor(3.3333, dtype=torch.float64)
     """
-    graph = graph_for(x, graph)
-    return graph.total(squared_differences(x.double(), graph)) / graph.total_nodes
+    return Embedding(x, graph_for(x, graph)).rusch_energy()
 
 
 def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -63,13 +62,12 @@ def laplacian_energy(x: Tensor, graph: Adjacency) -> Tensor:
     Reference: https://arxiv.org/abs/2006.13318.
 
     Example:
+        >>> import torch
         >>> pair = torch.tensor([[0, 1], [1, 0]])
         >>> laplacian_energy(torch.tensor([[0.0], [3.0]]), pair)  # (3/√2)²
         tensor(4.5000, dtype=torch.float64)
     """
-    graph = graph_for(x, graph)
-    scaled = x.double() * (graph.degree + 1).rsqrt().unsqueeze(1)
-    return graph.total(squared_differences(scaled, graph)) / 2
+    return Embedding(x, graph_for(x, graph)).laplacian_energy()
 
 
 def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
@@ -88,16 +86,14 @@ def relative_energy(x: Tensor, graph: Adjacency) -> Tensor:
     detects; the effective rank detects a single direction. NaN for an embedding of zeros.
 
     Example:
+        >>> import torch
         >>> pair = torch.tensor([[0, 1], [1, 0]])
         >>> relative_energy(torch.tensor([[1.0], [3.0]]), pair)  # (3 − 1)² / (1² + 3²)
         tensor(0.4000, dtype=torch.float64)
         >>> relative_energy(torch.tensor([[1e-30], [3e-30]]), pair)
         tensor(0.4000, dtype=torch.float64)
     """
-    graph = graph_for(x, graph)
-    x = rescaled(x, graph)
-    weighted_norm = graph.total(graph.degree * x.square().sum(1))
-    return graph.total(squared_differences(x, graph)) / 2 / weighted_norm
+    return Embedding(x, graph_for(x, graph)).relative_energy()
 
 
 def rayleigh_quotient(x: Tensor, graph: Adjacency) -> Tensor:
@@ -112,22 +108,10 @@ def rayleigh_quotient(x: Tensor, graph: Adjacency) -> Tensor:
     of the two. NaN for an embedding of zeros.
 
     Example:
+        >>> import torch
         >>> star = torch.tensor([[0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0]])
         >>> x = torch.tensor([[4.0], [2.0], [2.0], [2.0]]).sqrt()
         >>> round(rayleigh_quotient(x, star).item(), 9)
         0.0
     """
-    graph = graph_for(x, graph)
-    x = rescaled(x, graph)
-    return laplacian_energy(x, graph) / graph.total(x.square().sum(1))
-
-
-def rescaled(x: Tensor, graph: Graph | None = None) -> Tensor:
-    """Return ``x`` in float64 with largest entry 1, so that no square underflows or overflows.
-
-    With ``graph``, the largest entry is that of all its nodes.
-    """
-    x = x.double()
-    rows = x.detach().abs().amax(1) if x.numel() else x.new_zeros(1)
-    largest = rows.amax() if graph is None else graph.largest(rows)
-    return x / torch.where(largest > 0, largest, 1.0)
+    return Embedding(x, graph_for(x, graph)).rayleigh_quotient()

@@ -4,12 +4,10 @@ All take features ``x``, ``[n, F]``, and return a 0-dimensional float64 tensor.
 """
 
 import warnings
-from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
-from eamp.diagnostics.measures.energies import rescaled
+from eamp.diagnostics.measures.embedding import Embedding
 
 
 def effective_rank(x: Tensor) -> Tensor:
@@ -24,10 +22,11 @@ def effective_rank(x: Tensor) -> Tensor:
     embeddings as RankMe, https://arxiv.org/abs/2210.02885.
 
     Example:
+        >>> import torch
         >>> effective_rank(torch.diag(torch.tensor([5.0, 5.0, 5.0, 0.0])))
         tensor(3.0000, dtype=torch.float64)
     """
-    return ON_SPECTRUM["effective_rank"](singular_values(x), x)
+    return Embedding(x).effective_rank()
 
 
 def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
@@ -44,6 +43,7 @@ def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
         tolerance: deprecated; with it the result is that of :func:`matrix_rank`.
 
     Example:
+        >>> import torch
         >>> numerical_rank(torch.diag(torch.tensor([2.0, 1.0, 1.0])))  # (4 + 1 + 1) / 4
         tensor(1.5000, dtype=torch.float64)
     """
@@ -54,7 +54,7 @@ def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
             stacklevel=2,
         )
         return matrix_rank(x, tolerance)
-    return ON_SPECTRUM["numerical_rank"](singular_values(x), x)
+    return Embedding(x).numerical_rank()
 
 
 def rank_one_distance(x: Tensor) -> Tensor:
@@ -68,10 +68,11 @@ def rank_one_distance(x: Tensor) -> Tensor:
     NaN for zeros and for non-finite values. Reference: https://arxiv.org/abs/2308.16800.
 
     Example:
+        >>> import torch
         >>> rank_one_distance(torch.diag(torch.tensor([3.0, 1.0])))  # 1 − 3/4
         tensor(0.2500, dtype=torch.float64)
     """
-    return ON_SPECTRUM["rank_one_distance"](singular_values(x), x)
+    return Embedding(x).rank_one_distance()
 
 
 def matrix_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
@@ -87,10 +88,11 @@ def matrix_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
             singular values computed here are too inexact for tolerances below 1e-7.
 
     Example:
+        >>> import torch
         >>> matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]))
         tensor(1., dtype=torch.float64)
     """
-    return count_above(singular_values(x), x, tolerance)
+    return Embedding(x).matrix_rank(tolerance)
 
 
 def column_correlation(x: Tensor) -> Tensor:
@@ -103,19 +105,11 @@ def column_correlation(x: Tensor) -> Tensor:
     Reference: https://arxiv.org/abs/2206.07743 (Jin et al., 2022).
 
     Example:
+        >>> import torch
         >>> column_correlation(torch.tensor([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]]))
         tensor(1.0000, dtype=torch.float64)
     """
-    x = rescaled(x)
-    centred = x - x.mean(0)
-    length = centred.norm(dim=0)
-    # Rounding leaves a constant column of size 1 with differences of about 1e-16 per row.
-    varying = length > 1e-12 * x.norm(dim=0)
-    unit = centred[:, varying] / length[varying]
-    count = unit.size(1)
-    if count < 2 or not bool(length.isfinite().all()):
-        return x.new_tensor(torch.nan)
-    return ((unit.T @ unit).abs().sum() - count) / (count * (count - 1))
+    return Embedding(x).column_correlation()
 
 
 def norm(x: Tensor) -> Tensor:
@@ -125,14 +119,11 @@ def norm(x: Tensor) -> Tensor:
     signals vanish or explode from layer to layer.
 
     Example:
+        >>> import torch
         >>> norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
         tensor(2.5000, dtype=torch.float64)
     """
-    x = x.double()
-    scale = x.detach().abs().amax()
-    if not bool((scale > 0) & scale.isfinite()):
-        return scale
-    return scale * (x / scale).square().mean().sqrt()
+    return Embedding(x).norm()
 
 
 def dead_units(x: Tensor) -> Tensor:
@@ -143,37 +134,8 @@ def dead_units(x: Tensor) -> Tensor:
     that has oversmoothed.
 
     Example:
+        >>> import torch
         >>> dead_units(torch.tensor([[1.0, 0.0], [2.0, 0.0]]))
         tensor(0.5000, dtype=torch.float64)
     """
-    return (x.detach().abs().amax(0) == 0).double().mean()
-
-
-def singular_values(x: Tensor) -> Tensor:
-    """Return the singular values of ``x``, up to a common factor, from the smaller Gram matrix.
-
-    They are exact to 1e-8 of the largest, and cost much less than a decomposition of ``x`` itself.
-    """
-    x = rescaled(x)
-    gram = x.T @ x if x.size(0) > x.size(1) else x @ x.T
-    if not bool(gram.isfinite().all()):
-        return gram.new_full(gram.shape[:1], torch.nan)
-    return torch.linalg.eigvalsh(gram).clamp(min=0).sqrt()
-
-
-def count_above(values: Tensor, x: Tensor, tolerance: float | None = None) -> Tensor:
-    """Return how many singular values of ``x`` are above ``tolerance`` times the largest."""
-    if tolerance is None:
-        tolerance = max(x.shape) * torch.finfo(torch.float32).eps
-    largest = values.max()
-    rank = (values > tolerance * largest).double().sum()
-    return torch.where(largest.isnan(), largest, rank)
-
-
-# The measures that need only the singular values, of which a probe computes them once per layer.
-ON_SPECTRUM: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "effective_rank": lambda values, x: torch.special.entr(values / values.sum()).sum().exp(),
-    "numerical_rank": lambda values, x: (values / values.max()).square().sum(),
-    "rank_one_distance": lambda values, x: 1 - values.max() / values.sum(),
-    "matrix_rank": count_above,
-}
+    return Embedding(x).dead_units()

@@ -8,59 +8,61 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from eamp.diagnostics.measures import eigenspace, energies, matrix_measures, similarity
-from eamp.functional import entropy
+from eamp.diagnostics.measures.eigenspace import eigenspace_share
+from eamp.diagnostics.measures.embedding import Embedding
+from eamp.diagnostics.measures.similarity import group_distance_ratio, mad, mad_gap
 from eamp.graph import Graph
 
 OnGraph = Callable[[Tensor, Graph], Tensor | float]
-OnFeatures = Callable[[Tensor], Tensor | float]
-OnSpectrum = Callable[[Tensor, Tensor], Tensor]
+OnEmbedding = Callable[[Embedding], Tensor | float]
 MeasureSelection = str | Iterable[str] | Mapping[str, OnGraph] | None
 
-ON_GRAPH: dict[str, OnGraph] = {
-    "energy": energies.mean_energy,
-    "relative_energy": energies.relative_energy,
-    "rayleigh_quotient": energies.rayleigh_quotient,
-    "rusch_energy": energies.rusch_energy,
-    "laplacian_energy": energies.laplacian_energy,
-    "entropy": entropy,
-    "mad": similarity.mad,
-    "mad_gap": similarity.mad_gap,
+ON_GRAPH: dict[str, OnEmbedding] = {
+    "energy": Embedding.energy,
+    "relative_energy": Embedding.relative_energy,
+    "rayleigh_quotient": Embedding.rayleigh_quotient,
+    "rusch_energy": Embedding.rusch_energy,
+    "laplacian_energy": Embedding.laplacian_energy,
+    "entropy": partial(Embedding.entropy, temperature=10.0),
+    "mad": lambda embedding: mad(embedding.x, embedding.graph),
+    "mad_gap": lambda embedding: mad_gap(embedding.x, embedding.graph),
 }
-ON_SPECTRUM: dict[str, OnSpectrum] = matrix_measures.ON_SPECTRUM
-ON_FEATURES: dict[str, OnFeatures] = {
-    "norm": matrix_measures.norm,
-    "column_correlation": matrix_measures.column_correlation,
-    "dead_units": matrix_measures.dead_units,
+ON_FEATURES: dict[str, OnEmbedding] = {
+    "norm": Embedding.norm,
+    "column_correlation": Embedding.column_correlation,
+    "dead_units": Embedding.dead_units,
+    "effective_rank": Embedding.effective_rank,
+    "numerical_rank": Embedding.numerical_rank,
+    "rank_one_distance": Embedding.rank_one_distance,
+    "matrix_rank": Embedding.matrix_rank,
 }
 # Measures that cost more than a forward pass, and are taken only if they are named.
-EXPENSIVE: dict[str, OnGraph] = {"eigenspace_share": eigenspace.eigenspace_share}
+EXPENSIVE: dict[str, OnEmbedding] = {
+    "eigenspace_share": lambda embedding: eigenspace_share(embedding.x, embedding.graph)
+}
 NEEDS_LABELS = "group_distance_ratio"
+# Measures that share their sums and products. The others need their own, and no verdict reads them.
+SHARED = tuple(name for name in (*ON_GRAPH, *ON_FEATURES) if name not in ("mad", "mad_gap"))
 
 
 @dataclass(frozen=True)
 class Measures:
     """The measures that a probe takes, as functions by name."""
 
-    on_graph: dict[str, OnGraph]
-    on_features: dict[str, OnFeatures] = field(default_factory=dict)
-    on_spectrum: dict[str, OnSpectrum] = field(default_factory=dict)
+    on_graph: dict[str, OnEmbedding]
+    on_features: dict[str, OnEmbedding] = field(default_factory=dict)
 
     def evaluate(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
         """Return every measure as a number; without a graph, NaN for those that need one."""
-        of_all_rows = [*self.on_features, *self.on_spectrum]
-        if graph is not None and of_all_rows:
-            graph.require_all_rows(f"measuring {', '.join(of_all_rows)}")
+        if graph is not None and self.on_features:
+            graph.require_all_rows(f"measuring {', '.join(self.on_features)}")
+        embedding = Embedding(x, graph)
         with torch.no_grad():
             row = {
-                name: math.nan if graph is None else float(measure(x, graph))
+                name: math.nan if graph is None else float(measure(embedding))
                 for name, measure in self.on_graph.items()
             }
-            row |= {name: float(measure(x)) for name, measure in self.on_features.items()}
-            if self.on_spectrum:
-                values = matrix_measures.singular_values(x)
-                row |= {name: float(f(values, x)) for name, f in self.on_spectrum.items()}
-            return row
+            return row | {name: float(f(embedding)) for name, f in self.on_features.items()}
 
 
 def select_measures(
@@ -68,8 +70,8 @@ def select_measures(
 ) -> Measures:
     """Return all cheap measures, those named, or a user's own."""
     if isinstance(selection, Mapping):
-        return Measures(dict(selection))
-    on_graph = ON_GRAPH | {"entropy": lambda x, graph: entropy(x.double(), graph, temperature)}
+        return Measures({name: partial(on_embedding, own) for name, own in selection.items()})
+    on_graph = ON_GRAPH | {"entropy": partial(Embedding.entropy, temperature=temperature)}
     on_features = dict(ON_FEATURES)
     if labels is not None and not isinstance(labels, Tensor):
         raise TypeError(
@@ -79,7 +81,7 @@ def select_measures(
     if labels is not None:
         on_features[NEEDS_LABELS] = partial(class_separation, labels=labels)
     if selection is None:
-        return Measures(on_graph, on_features, ON_SPECTRUM)
+        return Measures(on_graph, on_features)
     if not isinstance(selection, Iterable):
         raise TypeError(
             f"measures must be names, or a mapping of names to functions, but is {selection!r}."
@@ -88,7 +90,7 @@ def select_measures(
     if NEEDS_LABELS in wanted and labels is None:
         raise ValueError(f"{NEEDS_LABELS} compares classes, but got no labels. Pass labels=data.y.")
     on_graph |= EXPENSIVE
-    known = [*on_graph, *on_features, *ON_SPECTRUM]
+    known = [*on_graph, *on_features]
     if unknown := [name for name in wanted if name not in known]:
         raise ValueError(
             f"no measure is named {', '.join(unknown)}. Pass names among {', '.join(known)}, or a "
@@ -97,11 +99,16 @@ def select_measures(
     return Measures(
         {name: on_graph[name] for name in wanted if name in on_graph},
         {name: on_features[name] for name in wanted if name in on_features},
-        {name: ON_SPECTRUM[name] for name in wanted if name in ON_SPECTRUM},
     )
 
 
-def class_separation(x: Tensor, labels: Tensor) -> Tensor:
+def on_embedding(measure: OnGraph, embedding: Embedding) -> Tensor | float:
+    """Call a user's own measure, a function of ``(x, graph)``."""
+    return measure(embedding.x, embedding.graph)
+
+
+def class_separation(embedding: Embedding, labels: Tensor) -> Tensor:
     """Return ``group_distance_ratio``, or NaN if the layer has other nodes than the labels."""
+    x = embedding.x
     same = labels.numel() == len(x)
-    return similarity.group_distance_ratio(x, labels) if same else x.new_tensor(math.nan)
+    return group_distance_ratio(x, labels) if same else x.new_tensor(math.nan)

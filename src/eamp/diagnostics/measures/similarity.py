@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from eamp import ops
-from eamp.diagnostics.measures.energies import rescaled
+from eamp.diagnostics.measures.embedding import rescaled
 from eamp.graph import Adjacency, Graph, as_graph, graph_for
 
 REMOTE_HOPS = 8  # the definition of "remote" by Chen et al. (2020)

@@ -13,10 +13,10 @@ from torch.nn import DataParallel, Module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from eamp.diagnostics.diagnosis import headline
 from eamp.diagnostics.monitoring.gain_control import GainControl, number_of, takes_part
 from eamp.diagnostics.monitoring.monitor_page import fragment, page
 from eamp.diagnostics.probing import Probe, Row
+from eamp.diagnostics.result import headline
 from eamp.diagnostics.running import evaluation_mode
 from eamp.diagnostics.verdict import Finding, findings
 from eamp.diagnostics.watched_layers import models_around
@@ -67,8 +67,8 @@ class Monitor:
     Args:
         model: the model, as it is called or inside of ``torch.compile`` and
             ``DistributedDataParallel``. A part of it, such as the encoder, will do.
-        every: number of epochs between measurements. One measurement takes about the time of one
-            to two epochs.
+        every: number of epochs between measurements. One measurement takes about the time of an
+            epoch.
         folder: where ``monitor.csv`` is written at every measurement, and ``monitor.html`` at the
             end.
         log: a function of a dictionary and an epoch, called at every measurement:
@@ -101,7 +101,7 @@ class Monitor:
         self,
         model: Module,
         *,
-        every: int = 50,
+        every: int = 25,
         folder: str | Path | None = None,
         log: Callable[[dict[str, float], int], Any] | None = None,
         on_alarm: Callable[[Alarm], Any] | None = None,
