@@ -18,6 +18,7 @@ from benchmarks.results import both, size_of, write_results
 from benchmarks.step import compare, local_graph, random_graph, reordered
 from benchmarks.timing import machine
 from benchmarks.training import CASES, FASTEST, gcnii_epoch, training_step
+from benchmarks.watching import monitor_table, monitors
 
 CORA_LIKE = (2708, 10556, 256)
 LARGE = (100_000, 1_000_000, 128)
@@ -72,6 +73,7 @@ def measure_cpu(
         results["gcnii"] = gcnii_epoch(layers=8 if quick else 64)
     with console.status("a diagnosis"):
         results["diagnosis"] = diagnosis_costs(quick)
+        results["monitor"] = monitors(quick)
     with console.status("the first call"):
         results["first call"] = first_call()
     with console.status("an order of nodes"):
@@ -89,6 +91,7 @@ def measure_cpu(
         training_table(results["training"]),
         pyg_table(results["training"]),
         diagnosis_table(results["diagnosis"]),
+        monitor_table(results["monitor"]),
         growth_table(results["growth"]),
         memory_table(results["checkpoints"]),
         large_table(results["large"]),

@@ -12,10 +12,14 @@ from eamp.report.provenance import provenance
 
 Rounds = dict[str, list[float]]
 """Seconds per call of every function, round by round."""
+Clock = Callable[[], float]
 
 
 def interleaved(
-    calls: Mapping[str, Callable[[], object]], rounds: int = 15, round_seconds: float = 0.05
+    calls: Mapping[str, Callable[[], object]],
+    rounds: int = 15,
+    round_seconds: float = 0.05,
+    clock: Clock = time.perf_counter,
 ) -> Rounds:
     """Time functions in turns, round after round.
 
@@ -23,29 +27,33 @@ def interleaved(
         calls: the functions, by name.
         rounds: how often each has its turn.
         round_seconds: about how long one turn takes; a shorter function is called repeatedly.
+        clock: ``time.process_time`` counts the time of this process on the processor. Use it for
+            functions of different lengths, which other processes do not slow alike.
 
     Returns:
         Seconds per call of every function in every round.
     """
     repeats = {}
     for name, call in calls.items():
-        seconds_per_call(call, 2)  # compiles and warms up
-        repeats[name] = max(1, int(round_seconds / max(seconds_per_call(call, 1), 1e-6)))
+        seconds_per_call(call, 2, clock)  # compiles and warms up
+        repeats[name] = max(1, int(round_seconds / max(seconds_per_call(call, 1, clock), 1e-6)))
     seconds: Rounds = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            seconds[name].append(seconds_per_call(call, repeats[name]))
+            seconds[name].append(seconds_per_call(call, repeats[name], clock))
     return seconds
 
 
-def seconds_per_call(call: Callable[[], object], repeats: int) -> float:
+def seconds_per_call(
+    call: Callable[[], object], repeats: int, clock: Clock = time.perf_counter
+) -> float:
     """Return the mean time of a call; work that was queued on a GPU is waited for."""
     wait()
-    start = time.perf_counter()
+    start = clock()
     for _ in range(repeats):
         call()
     wait()
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
 
 
 def wait() -> None:

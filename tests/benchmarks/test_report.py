@@ -10,6 +10,7 @@ from benchmarks.large import large
 from benchmarks.memory import of_network
 from benchmarks.step import compare, reordered
 from benchmarks.training import gcnii_epoch, training_step
+from benchmarks.watching import monitored
 
 from benchmarks import report
 
@@ -35,6 +36,7 @@ def test_the_report_is_printed_and_written(
     monkeypatch.setattr(
         report, "diagnosis_costs", lambda quick: [diagnosis_cost(60, 240, 8, 8, 2, rounds=1)]
     )
+    monkeypatch.setattr(report, "monitors", lambda quick: [monitored(60, 240, 2, rounds=1)])
     monkeypatch.setattr(report, "first_call", lambda: {"nothing compiled": {"eamp": 1.0}})
     monkeypatch.setattr(report, "large", lambda *sizes: large(100, 300, 4))
     monkeypatch.setattr(report, "growth", partial(growth, rounds=1, features=4))
@@ -44,7 +46,8 @@ def test_the_report_is_printed_and_written(
     assert results["step"][0]["ratios"]["step / A @ x"]["median"] > 0
     printed = capsys.readouterr().out
     assert "backward / step" in printed
-    assert "and labels (default) / forward pass" in printed
+    assert "our GCN: diagnosis / forward pass" in printed
+    assert "measured / bare epoch" in printed
     assert "In short" in printed
     assert "entropic / fastest PyG" in printed
 
