@@ -33,7 +33,8 @@ def script(path: Path) -> ModuleType:
     return module
 
 
-EVIDENCE = script(RESULTS / "evidence" / "tables.py")
+TABLES = script(RESULTS / "tables.py")
+COMPARISONS = script(RESULTS / "comparisons.py")
 
 
 def trained(name: str, depth: int = 64, data: str = "cora") -> pd.DataFrame:
@@ -42,7 +43,7 @@ def trained(name: str, depth: int = 64, data: str = "cora") -> pd.DataFrame:
 
 
 def mean(part: pd.DataFrame) -> str:
-    return EVIDENCE.percent(part["test_accuracy"])
+    return COMPARISONS.percent(part["test_accuracy"])
 
 
 def short(part: pd.DataFrame) -> str:

@@ -16,13 +16,14 @@ from eamp.paper.frames import load_frames
 from eamp.report import table as report_table
 from printed import (
     CELLS,
-    EVIDENCE,
+    COMPARISONS,
     MAP,
     PLAIN,
     RESIDUAL,
     RESULTS,
     ROOT,
     STEP,
+    TABLES,
     THROUGH,
     leading_zero,
     mean,
@@ -39,13 +40,14 @@ def rows_of(text: str) -> Iterator[list[str]]:
             yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def test_evidence() -> None:
-    page = text_of("docs/results/evidence/README.md")
-    assert EVIDENCE.filled(page) == page, "run python docs/results/evidence/tables.py"
-    assert set(re.findall(r"<!-- table: (\w+) -->", page)) == set(EVIDENCE.TABLES)
+@pytest.mark.parametrize("folder", TABLES.PAGES)
+def test_tables_of_trained_networks(folder: str) -> None:
+    page = text_of(f"docs/results/{folder}/README.md")
+    assert TABLES.filled(page, folder) == page, "run python docs/results/tables.py"
+    assert set(re.findall(r"<!-- table: (\w+) -->", page)) == set(TABLES.PAGES[folder])
 
 
-def test_the_evidence_names_other_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_name_other_metrics(tmp_path: Path) -> None:
     rows = [
         ("cora", "step [a]", 0.8, 0.5, None, None, None),
         ("cora", "step [b]", 0.9, 0.6, None, None, None),
@@ -55,21 +57,21 @@ def test_the_evidence_names_other_metrics(tmp_path: Path, monkeypatch: pytest.Mo
     names = ["data", "name", "best_val_accuracy", "test_accuracy"]
     names += ["metric", "best_val_metric", "test_metric"]
     table = pd.DataFrame(rows, columns=names).assign(depth=2, seed=0, epochs=5)
-    monkeypatch.setattr(EVIDENCE, "HERE", tmp_path)
     table.to_csv(tmp_path / "study.csv")
-    compared, chosen = EVIDENCE.compare("study", "step [a]"), EVIDENCE.by_depth("study")
+    compared, chosen = (
+        COMPARISONS.compare(tmp_path / "study.csv", "step [a]"),
+        COMPARISONS.by_depth(tmp_path / "study.csv"),
+    )
     assert "| test metric |" in compared
     assert "| cora | step [b] | 2 | 60.0 | 1 | 5 | +10.0 |" in compared
     assert "| mines (ROC AUC) | step [b] | 2 | 75.0 | 1 | 5 | +5.0 |" in compared
     assert "| method | cora, 2 layers | mines (ROC AUC), 2 layers |" in chosen
     assert "| step | 60.0 (1) | 75.0 (1) |" in chosen
     table[table["metric"].isna()].drop(columns=names[4:]).to_csv(tmp_path / "study.csv")
-    assert "| test accuracy |" in EVIDENCE.compare("study", "step [a]")
+    assert "| test accuracy |" in COMPARISONS.compare(tmp_path / "study.csv", "step [a]")
 
 
-def test_the_evidence_chooses_settings_by_validation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_choose_settings_by_validation(tmp_path: Path) -> None:
     rows = [
         ("none", 2, 0.5, 0.5),
         ("step [g = 1]", 2, 0.6, 0.9),
@@ -78,9 +80,8 @@ def test_the_evidence_chooses_settings_by_validation(
     ]
     table = pd.DataFrame(rows, columns=["name", "depth", "best_val_accuracy", "test_accuracy"])
     seeds = [table.assign(seed=seed, data="cora", epochs=5) for seed in (0, 1)]
-    monkeypatch.setattr(EVIDENCE, "HERE", tmp_path)
     pd.concat(seeds).to_csv(tmp_path / "study.csv")
-    made = list(rows_of(EVIDENCE.compare("study", "none", choose=True)))
+    made = list(rows_of(COMPARISONS.compare(tmp_path / "study.csv", "none", choose=True)))
     assert [row[:7] for row in made[2:]] == [
         ["cora", "none", "", "2", "50.0 ± 0.0", "2", "5"],
         ["cora", "step", "g = 2", "2", "60.0 ± 0.0", "2", "5"],
@@ -88,18 +89,16 @@ def test_the_evidence_chooses_settings_by_validation(
     assert made[3][7] == "+10.0"
 
 
-def test_every_recipe_of_the_evidence_has_a_table() -> None:
-    for path in (RESULTS / "evidence").glob("*.yaml"):
-        assert path.stem in EVIDENCE.TABLES
-        assert f"eamp sweep docs/results/evidence/{path.name}" in path.read_text("utf-8")
+@pytest.mark.parametrize("folder", TABLES.PAGES)
+def test_every_recipe_has_a_table(folder: str) -> None:
+    for path in (RESULTS / folder).glob("*.yaml"):
+        assert path.stem in TABLES.PAGES[folder]
+        assert f"eamp sweep docs/results/{folder}/{path.name}" in path.read_text("utf-8")
         assert load_recipe(path)[1]
 
 
-def test_comparisons_are_paired_by_seed_and_split(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comparisons_are_paired_by_seed_and_split(tmp_path: Path) -> None:
     """At the depth of the row, or at the only depth of the reference."""
-    monkeypatch.setattr(EVIDENCE, "HERE", tmp_path)
     accuracies = {("lazy walk", 8): 0.5, ("lazy walk", 16): 0.6, ("step", 8): 0.7, ("MLP", 1): 0.4}
     rows = [
         {"data": "d", "name": name, "depth": depth, "seed": 0, "split": split, "epochs": 9}
@@ -108,10 +107,10 @@ def test_comparisons_are_paired_by_seed_and_split(
         for (name, depth), accuracy in accuracies.items()
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
-    head, _, *lines = rows_of(EVIDENCE.compare("r", "lazy walk"))
+    head, _, *lines = rows_of(COMPARISONS.compare(tmp_path / "r.csv", "lazy walk"))
     assert head[4:7] == ["splits", "epochs", "from *lazy walk*"]
     assert [line[6] for line in lines] == ["", "", "+20.0", ""]
-    head, _, *lines = rows_of(EVIDENCE.compare("r", "step"))
+    head, _, *lines = rows_of(COMPARISONS.compare(tmp_path / "r.csv", "step"))
     assert [line[6] for line in lines] == ["-20.0", "-10.0", "", "-30.0"]
 
 

@@ -10,11 +10,12 @@ from eamp.nn.step.options import TEMPERATURE, WEIGHT
 from eamp.paper import tables as paper_tables
 from eamp.paper.frames import load_frames
 from printed import (
-    EVIDENCE,
+    COMPARISONS,
     PLAIN,
     RESIDUAL,
     RESULTS,
     STEP,
+    TABLES,
     THROUGH,
     leading_zero,
     mean,
@@ -43,6 +44,7 @@ def readme() -> Iterator[str]:
     yield f"settings of its authors | {mean(trained('GCNII'))} | | |"
     yield f"{measured('parameters')[0]:,.0f} parameters at any depth"
     yield from facts()
+    yield from with_consistency()
     for depth, model in ((4, "Basic GCN"), (4, "Entropic GCN"), (64, "Basic GCN")):
         part = PAPER[(PAPER["depth"] == depth) & (PAPER["name"] == model)]
         readings = (part["best_val_accuracy"], part["test_accuracy"])
@@ -51,8 +53,16 @@ def readme() -> Iterator[str]:
 
 def row(recipe: str, name: str, depth: int = 64) -> str:
     """Mean and deviation of a row of the evidence."""
-    part = EVIDENCE.cells(recipe)
-    return EVIDENCE.percent(part[(part["name"] == name) & (part["depth"] == depth)]["test"])
+    part = COMPARISONS.cells(RESULTS / "evidence" / f"{recipe}.csv")
+    return COMPARISONS.percent(part[(part["name"] == name) & (part["depth"] == depth)]["test"])
+
+
+def with_consistency() -> Iterator[str]:
+    """Cora and CiteSeer, ours and APPNP, of docs/results/points."""
+    for name in ("ours, consistency", "APPNP, consistency"):
+        cells = (COMPARISONS.cells(RESULTS / "points" / f"{d}.csv") for d in ("cora", "citeseer"))
+        one, other = (COMPARISONS.percent(part[part["name"] == name]["test"]) for part in cells)
+        yield f"{one} on Cora and {other} on CiteSeer" if "ours" in name else f"{one} and {other}"
 
 
 def controls() -> Iterator[str]:
@@ -83,7 +93,8 @@ def thermostat() -> Iterator[str]:
 
 
 def defaults_of_wrap() -> Iterator[str]:
-    means = EVIDENCE.cells("wrap_defaults").groupby("name")["best_val"].mean()
+    trials = COMPARISONS.cells(RESULTS / "evidence" / "wrap_defaults.csv")
+    means = trials.groupby("name")["best_val"].mean()
     first, second = means.nlargest(2).items()
     taken, other = (first, second) if first[0].endswith(f"= {TEMPERATURE:g}") else (second, first)
     assert taken[0] == f"gain {WEIGHT.of:g}, T = {TEMPERATURE:g}"
@@ -102,7 +113,7 @@ def searches() -> Iterator[str]:
 
 def facts() -> Iterator[str]:
     """What several pages say about the map and about operators on Cora."""
-    linear, finite = (100 * EVIDENCE.chosen_on_map(value) for value in (1e6, 1.0))
+    linear, finite = (100 * TABLES.chosen_on_map(value) for value in (1e6, 1.0))
     p = stats.ttest_rel(linear, finite).pvalue
     yield f"T = ∞ beats T = 1 by {(linear - finite).mean():.1f} points"
     yield leading_zero(f"(p = {p:.3f})")
@@ -150,7 +161,7 @@ def depth_page() -> Iterator[str]:
     values = [float(part["test_accuracy"].iloc[0]) for part in (detached, through)]
     yield leading_zero(f"{values[0]:.3f} detached, {values[1]:.3f} differentiated through")
     yield from facts()
-    plain = [100 * EVIDENCE.chosen_on_map(value, "GCN") for value in (1e6, 1.0)]
+    plain = [100 * TABLES.chosen_on_map(value, "GCN") for value in (1e6, 1.0)]
     p = stats.ttest_rel(*plain).pvalue
     change_of_plain = leading_zero(f"{(plain[0] - plain[1]).mean():.1f}, p = {p:.2f}")
     yield f"({change_of_plain.replace('-', '−')})"

@@ -1,0 +1,143 @@
+"""Tables of trained networks, from the files that ``eamp sweep`` writes."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from eamp.experiments import statistics
+from eamp.experiments.statistics import Comparison, p_text
+from eamp.training import METRICS
+
+
+def cells(raw: Path) -> pd.DataFrame | None:
+    """Return the trained networks in a file, or ``None`` if there are none yet."""
+    return with_metric(pd.read_csv(raw)) if raw.exists() else None
+
+
+def with_metric(table: pd.DataFrame) -> pd.DataFrame:
+    """Add ``test`` and ``best_val``, and name metrics other than accuracy behind the data.
+
+    Of ``best_val``, higher values are better.
+    """
+    accuracies = {"test": "test_accuracy", "best_val": "best_val_accuracy"}  # of classes only
+    table = table.assign(**{new: table.get(old, math.nan) for new, old in accuracies.items()})
+    if "metric" not in table:
+        return table.assign(metric="accuracy")
+    own, table["metric"] = table["metric"].notna(), table["metric"].fillna("accuracy")
+    metrics = table["metric"].map(METRICS)
+    merits = [m.merit(v) for m, v in zip(metrics, table["best_val_metric"], strict=True)]
+    table["test"] = table["test_metric"].where(own, table["test"])
+    table["best_val"] = pd.Series(merits, table.index).where(own, table["best_val"])
+    named = table["data"] + " (" + metrics.map(lambda metric: metric.words) + ")"
+    return table.assign(data=table["data"].where(table["metric"] == "accuracy", named))
+
+
+def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [list(head)]
+    lines = [lines[0], ["---"] * len(lines[0]), *map(list, rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def percent(values: pd.Series) -> str:
+    """Return mean ± sample standard deviation, in percent."""
+    mean = f"{100 * values.mean():.1f}"
+    return mean if len(values) < 2 else f"{mean} ± {100 * values.std():.1f}"
+
+
+def change_of(found: Comparison, holm: float) -> tuple[str, str, str]:
+    """Return mean, 95 % interval and Wilcoxon's p-values of paired differences, in percent."""
+    if math.isnan(found.p_wilcoxon):
+        return "" if math.isnan(found.change) else f"{100 * found.change:+.1f}", "", ""
+    known = not math.isnan(found.low)
+    interval = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}" if known else ""
+    p_values = f"{p_text(found.p_wilcoxon)} ({p_text(holm)})"
+    return f"{100 * found.change:+.1f}", interval, p_values
+
+
+def not_run(raw: Path) -> str:
+    """Return the command that makes the raw figures of a table."""
+    recipe, page = raw.stem, raw.parent.name
+    return (
+        f"Not trained yet: `eamp sweep docs/results/{page}/{recipe}.yaml --output out/{recipe}`, "
+        f"then copy `out/{recipe}/cells.csv` to `{raw.name}` here.\n"
+    )
+
+
+def chosen(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the setting and depth of every method that validates best, on each dataset.
+
+    A setting stands in brackets behind the name of its method.
+    """
+    parts = table["name"].str.removesuffix("]").str.partition(" [")
+    table = table.assign(name=parts[0], setting=parts[2])
+    means = table.groupby(["data", "name", "setting", "depth"], sort=False)["best_val"].mean()
+    best = means.groupby(["data", "name"]).idxmax()
+    keys = pd.MultiIndex.from_frame(table[["data", "name", "setting", "depth"]])
+    return table[keys.isin(list(best))]
+
+
+def compare(raw: Path, reference: str, choose: bool = False) -> str:
+    """Compare every network with the one named ``reference``, on the same data, seed and split.
+
+    With ``choose``, every method has one row per dataset: the setting that validates best.
+    """
+    table = cells(raw)
+    if table is None:
+        return not_run(raw)
+    table = chosen(table) if choose else table.assign(setting="")
+    by, rows = ["data", "name", "depth"], []
+    compared = statistics.compare(table, reference, reading="test").to_dict("records")
+    for (place, part), row in zip(table.groupby(by, sort=False), compared, strict=True):
+        found = Comparison(**{field: row[field] for field in Comparison.__annotations__})
+        setting = [part["setting"].iloc[0]] if choose else []
+        figures = [percent(part["test"]), str(len(part)), f"{part['epochs'].mean():.0f}"]
+        change = change_of(found, row["p_wilcoxon_holm"])
+        rows.append([place[0], place[1], *setting, str(place[2]), *figures, *change])
+    figure = "test accuracy" if (table["metric"] == "accuracy").all() else "test metric"
+    runs = "splits" if "split" in table and table["split"].nunique() > 1 else "seeds"
+    head = ["data", "network", *["setting"][: int(choose)], "layers", figure, runs, "epochs"]
+    return markdown([*head, f"from *{reference}*", "95 % interval", "p (Holm)"], rows)
+
+
+def by_depth(raw: Path) -> str:
+    """Show each method at every depth, in the setting that validates best there."""
+    table = cells(raw)
+    if table is None:
+        return not_run(raw)
+    table["method"] = table["name"].str.split(" [", regex=False).str[0]
+    places = list(table.groupby(["data", "depth"], sort=False).groups)
+    rows = []
+    for method, part in table.groupby("method", sort=False):
+        row = [str(method)]
+        for data, depth in places:
+            at = part[(part["data"] == data) & (part["depth"] == depth)]
+            if at.empty:
+                row.append("")
+                continue
+            best = at.groupby("name")["best_val"].mean().idxmax()
+            chosen = at[at["name"] == best]["test"]
+            row.append(f"{percent(chosen)} ({len(chosen)})")
+        rows.append(row)
+    return markdown(["method", *(f"{data}, {depth} layers" for data, depth in places)], rows)
+
+
+def runs_of(raw: Path, name: str, data: str, choose: bool) -> pd.DataFrame:
+    """Return the networks of one row of a table; without a depth that is chosen, the deepest."""
+    table = cells(raw)
+    assert table is not None
+    table = chosen(table) if choose else table
+    part = table[(table["name"] == name) & (table["data"] == data)]
+    return part[part["depth"] == part["depth"].max()]
+
+
+def verdict(raw: Path, one: str, other: str, data: str = "cora", choose: bool = False) -> str:
+    """Return whether ``one`` is better than ``other``, with its paired difference in points."""
+    parts = [runs_of(raw, name, data, choose) for name in (one, other)]
+    keys = [column for column in ("seed", "split") if column in parts[0]]
+    found = statistics.paired(statistics.differences(*parts, keys, "test"))
+    words = "yes" if found.low > 0 else "no, it costs" if found.high < 0 else "no difference shown"
+    change, interval, _ = change_of(found, math.nan)
+    return f"{words}: {change} ({interval}), {found.pairs} pairs"
