@@ -16,15 +16,33 @@ def test_is_a_perceptron_on_the_mean_of_the_hops() -> None:
 def test_whole_rows_are_dropped_in_training_alone() -> None:
     torch.manual_seed(0)
     graph, x = random_graph(300, 600), torch.ones(300, 4)
-    model = RandomPropagation(4, 8, 3, num_layers=0, drop_rows=0.5)  # no hops: rows stay apart
+    model = RandomPropagation(4, 4, 3, num_layers=0, drop_rows=0.5)  # no hops: rows stay apart
+    model.encoder.weight.data, model.encoder.bias.data = torch.eye(4), torch.zeros(4)
     seen: list[torch.Tensor] = []
-    model.encoder.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model.decoder.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     model(x, graph)
     model.eval()(x, graph)
     rows = set(map(tuple, seen[0].tolist()))
     assert rows == {(0.0,) * 4, (2.0,) * 4}
     assert 100 < int((seen[0][:, 0] > 0).sum()) < 200
     assert torch.equal(seen[1], x)
+
+
+def test_the_first_linear_map_comes_before_the_hops_only_where_they_commute() -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(15, 30), torch.randn(15, 5, dtype=torch.float64)
+    options = {"dropout": 0.0, "input_dropout": 1e-12, "drop_rows": 0.0}
+    model = RandomPropagation(5, 8, 3, num_layers=4, **options).double()
+    widths: list[int] = []
+    model.steps[-1].register_forward_hook(lambda *given: widths.append(given[-1].size(1)))
+    expected = model(x, graph)  # in training, dropout stands between them
+    torch.testing.assert_close(model.eval()(x, graph), expected)
+    torch.testing.assert_close(model(x.to_sparse_csr(), graph), expected)
+    assert widths == [5, 8, 8]
+    stepped = RandomPropagation(5, 8, 3, num_layers=4, entropy={"weight": 0.5}).double().eval()
+    normed = RandomPropagation(5, 8, 3, num_layers=4, batch_norm=True).double().eval()
+    assert not stepped.commutes()
+    assert not normed.commutes()
 
 
 def test_without_dropout_and_dropped_rows_nothing_is_random() -> None:

@@ -2,8 +2,9 @@
 
 from torch import Tensor
 from torch.nn import BatchNorm1d, Identity, Linear
+from torch.nn.functional import linear
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, Graph
 from eamp.nn.checks import check_share
 from eamp.nn.conv.deep_conv import DeepConv
 from eamp.nn.entropic import Entropy
@@ -33,6 +34,10 @@ class RandomPropagation(NodeClassifier):
     :class:`DeepConv`, and an entropy step is taken after each. Weights begin as those of torch's
     ``Linear``. See :class:`NodeClassifier` for the other arguments.
 
+    Propagation commutes with the first linear map of the perceptron unless something stands between
+    them: dropout of propagated features, a norm or an entropy step. Where nothing does, the model
+    propagates the hidden features, which are fewer; the outputs are the same up to rounding.
+
     Args:
         hidden_channels: Width of the only hidden layer of the perceptron.
         dropout: Probability of dropping a hidden feature of the perceptron.
@@ -43,8 +48,6 @@ class RandomPropagation(NodeClassifier):
     Example:
         >>> model = RandomPropagation(16, 32, 7, num_layers=8, dropout=0.5)
     """
-
-    takes_sparse_features = False  # propagation fills them
 
     def __init__(
         self,
@@ -79,8 +82,20 @@ class RandomPropagation(NodeClassifier):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
         graph = self.graph_of(x, edge_index)
-        x_0 = row_dropout(x.to_dense(), self.drop_rows, self.training, graph.rows)
-        h = self.run(lambda h, step: step(h, x_0, graph), self.steps, x_0)
-        h = drop_features(self.input_norm(h), self.input_dropout, self.training, graph.rows)
-        h = self.hidden_norm(self.encoder(h).relu())
-        return self.decoder(self.drop(h, graph))
+        x = row_dropout(x, self.drop_rows, self.training, graph.rows)
+        if self.commutes():  # (Σ Âᵏ X) W = Σ Âᵏ (X W)
+            h = self.propagated(linear(x, self.encoder.weight), graph) + self.encoder.bias
+        else:
+            h = self.input_norm(self.propagated(x.to_dense(), graph))
+            h = self.encoder(drop_features(h, self.input_dropout, self.training, graph.rows))
+        return self.decoder(self.drop(self.hidden_norm(h.relu()), graph))
+
+    def propagated(self, x: Tensor, graph: Graph) -> Tensor:
+        """Return the mean of ``x`` over the hops."""
+        return self.run(lambda h, step: step(h, x, graph), self.steps, x)
+
+    def commutes(self) -> bool:
+        """Return whether nothing stands between the hops and the first linear map."""
+        dropped = self.training and self.input_dropout > 0
+        bare = all(isinstance(step, DeepConv) for step in self.steps)
+        return bare and not dropped and isinstance(self.input_norm, Identity)
