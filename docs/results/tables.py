@@ -129,6 +129,7 @@ def regimes() -> str:
         "missing_features": ["missing_features:cora"],
         "corrupted": ["corrupted_features=0.3:cora"],
         "heterophilous": ["chameleon-filtered"],
+        "actor": ["actor"],
         "distant": ["chains", "distance"],
     }
     for recipe, names in tasks.items():
@@ -159,6 +160,7 @@ CHOSEN = {
     "corrupted": "lazy walk",
     "distant": "lazy walk",
     "heterophilous": "lazy walk",
+    "actor": "lazy walk",
     "minesweeper": "no step",
 }
 RIVALS = {
@@ -166,7 +168,7 @@ RIVALS = {
     "citeseer": "APPNP, consistency",
     "ablation": "ours, consistency",
     "harness_check": "GCNII",
-    "harness_check_pubmed": "GCNII",
+    "harness_check_pubmed": "ours, consistency",
     "objective": "APPNP",
 }
 TASKS = ("links", "mutag")

@@ -60,7 +60,7 @@ def in_terminal(table: Table) -> TerminalTable:
 
     Example:
         >>> from eamp.report.table import Table
-            >>> table = Table("key", "caption", ("network",), (("[b]",),), pd.DataFrame())
+        >>> table = Table("key", "caption", ("network",), (("[b]",),), pd.DataFrame())
         >>> in_terminal(table).row_count
         1
     """
