@@ -169,7 +169,6 @@ RIVALS = {
     "ablation": "ours, consistency",
     "harness_check": "GCNII",
     "harness_check_pubmed": "ours, consistency",
-    "objective": "APPNP",
 }
 TASKS = ("links", "mutag")
 BY_DEPTH = ("deep_models", "wrap_defaults", "advice")
