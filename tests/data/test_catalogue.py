@@ -16,7 +16,7 @@ def folder(tiny: dict[str, Any], tmp_path: Path) -> Path:
 
 
 def test_list_shows_what_is_cached(folder: Path) -> None:
-    listed = [*[False] * 6, *[None] * 11, False, *[None] * 4, False]
+    listed = [*[False] * 6, *[None] * 12, False, *[None] * 4, False]
     assert [entry.cached for entry in available()] == listed
     get("cora", folder=folder)
     assert [entry.cached for entry in available()][:6] == [True] + [False] * 5
@@ -26,7 +26,7 @@ def test_list_shows_what_is_cached(folder: Path) -> None:
 def test_every_example_of_the_list_can_be_loaded() -> None:
     names = [entry.name for entry in available()]
     prefixes = [name.removesuffix("<name>") for name in names if name.endswith(":<name>")]
-    assert len(prefixes) == 5
+    assert len(prefixes) == 6
     for name in ("chains", "distance", *(f"{prefix}csbm" for prefix in prefixes)):
         assert check(name).state == "valid"
 

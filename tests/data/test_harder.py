@@ -83,6 +83,29 @@ def test_free_numbers(taken: set[int]) -> None:
     assert found.tolist() == free
 
 
+@given(seeds)
+def test_a_redrawn_split_has_other_nodes_and_the_same_sizes(seed: int) -> None:
+    redrawn, plain = load(f"redrawn_split:{PLAIN}", seed=seed), load(PLAIN)
+    assert changed(redrawn, plain) <= set(MASKS)
+    assert torch.bincount(redrawn.y[redrawn.train_mask]).tolist() == [8, 8, 8]
+    for mask in MASKS:
+        assert int(redrawn[mask].sum()) == int(plain[mask].sum())
+    assert int(sum(redrawn[mask].int() for mask in MASKS).max()) == 1  # no node in two parts
+
+
+def test_a_redrawn_split_takes_labelled_nodes_alone(tmp_path: Path) -> None:
+    y = [0, 0, 0, 0, 1, 1, 1, -1, -1, -1]
+    masks = {
+        mask: np.isin(np.arange(10), ids)
+        for mask, ids in zip(MASKS, ([0, 4, 5], [1], [2, 6]), strict=True)
+    }
+    np.savez(tmp_path / "a.npz", x=np.eye(10), edge_index=[[0, 1], [1, 0]], y=y, **masks)
+    for seed in range(20):
+        drawn = load(f"redrawn_split:{tmp_path / 'a.npz'}", seed=seed)
+        assert torch.bincount(drawn.y[drawn.train_mask]).tolist() == [1, 2]
+        assert (drawn.y[drawn.val_mask | drawn.test_mask] >= 0).all()
+
+
 @given(st.integers(1, 8), seeds)
 def test_few_labels_leave_that_many_training_nodes_of_every_class(number: int, seed: int) -> None:
     harder, plain = load(f"labels_per_class={number}:{PLAIN}", seed=seed), load(PLAIN)
@@ -136,6 +159,7 @@ def test_prefixes_compose_in_any_order() -> None:
 def test_harder_graphs_are_the_same_on_every_platform() -> None:
     # These digests may change only on purpose: a change alters the results of all users.
     digests = {
+        "redrawn_split:": "2c2cfc17cde27119",
         "labels_per_class=5:": "57ebd1484c9638e7",
         "corrupted_features=0.3:": "7c1269b1d15a3367",
         "missing_features:": "10ca8ed278c1497b",
@@ -183,7 +207,7 @@ def test_names_are_split() -> None:
         ("undirected:extra_edges=1:undirected:", "the prefix undirected twice; keep one"),
         ("missing_feature:", "Did you mean 'missing_features'"),
         ("corrupted=0.3:", "Did you mean 'corrupted_features'"),
-        ("noise=0.3:", r"there is no dataset 'noise=0.3:csbm.* prefixes undirected:, labels_per_"),
+        ("noise=0.3:", r"there is no dataset 'noise=0.3:csbm.* prefixes undirected:, redrawn_split:, l"),
     ],
 )
 def test_wrong_prefixes_get_a_sentence(prefix: str, complaint: str) -> None:

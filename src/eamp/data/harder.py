@@ -1,4 +1,4 @@
-"""Harder versions of any dataset, by a prefix of its name, as in ``missing_features:cora``.
+"""Other versions of any dataset, by a prefix of its name, as in ``missing_features:cora``.
 
 The changes are made after the split. What they draw depends on the kind of change, on the split and
 on the seed, and is the same on every platform.
@@ -14,11 +14,23 @@ import torch
 from torch_geometric.data import Data
 
 from eamp.data.errors import DataError
-from eamp.data.splits import Array, nodes_by_class
+from eamp.data.splits import MASKS, Array, nodes_by_class, set_masks
 from eamp.data.synthetic import check_size
 
 Prefixes: TypeAlias = list[tuple[str, str | None]]  # names and the texts of their values
 Values: TypeAlias = dict[str, float]  # of every prefix of a name; 0 for those without a value
+
+
+def redraw_split(data: Data, _: float, rng: np.random.Generator) -> None:
+    """Draw other nodes for training, as many of every class, for validation and for the test."""
+    y, (train, val, test) = data.y.numpy(), (data[mask].numpy() for mask in MASKS)
+    wanted, order = (
+        np.bincount(y[train], minlength=y.max() + 1),
+        rng.permutation(np.flatnonzero(y >= 0)),
+    )
+    drawn = np.concatenate([nodes[: wanted[y[nodes[0]]]] for nodes in nodes_by_class(y, order)])
+    rest = order[~np.isin(order, drawn)]
+    set_masks(data, (drawn, rest[: val.sum()], rest[val.sum() :][: test.sum()]))
 
 
 def few_labels(data: Data, number: float, rng: np.random.Generator) -> None:
@@ -110,6 +122,9 @@ class Change(NamedTuple):
 
 # In the order in which they are made, whatever their order in the name.
 CHANGES = {
+    "redrawn_split": Change(
+        redraw_split, "redrawn_split:", "another random split, of the same sizes"
+    ),
     "labels_per_class": Change(
         few_labels,
         "labels_per_class=5:",
