@@ -207,7 +207,10 @@ def test_names_are_split() -> None:
         ("undirected:extra_edges=1:undirected:", "the prefix undirected twice; keep one"),
         ("missing_feature:", "Did you mean 'missing_features'"),
         ("corrupted=0.3:", "Did you mean 'corrupted_features'"),
-        ("noise=0.3:", r"there is no dataset 'noise=0.3:csbm.* prefixes undirected:, redrawn_split:, l"),
+        (
+            "noise=0.3:",
+            r"there is no dataset 'noise=0.3:csbm.* prefixes undirected:, redrawn_split:, l",
+        ),
     ],
 )
 def test_wrong_prefixes_get_a_sentence(prefix: str, complaint: str) -> None:
