@@ -1,5 +1,6 @@
 """Cells, sweeps and searches of links and of many graphs, and of regression."""
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import torch
 
 from eamp import cli
 from eamp.experiments import cell as module
+from eamp.experiments.baseline import validation_metric
 from eamp.experiments.cell import Cell
 from eamp.experiments.recipe import load_recipe
 from eamp.experiments.several_seeds import summary
-from eamp.experiments.sweep import metric_of, readings_of
+from eamp.experiments.store import Store
+from eamp.experiments.sweep import metric_of, readings_of, sweep
 from eamp.nn import GCN, GraphLevel
 from training.tasks.problems import small_graphs
 
@@ -146,6 +149,51 @@ def test_a_search_minimises_an_error(
     _, cells = load_recipe(tmp_path / "best.yaml")
     assert cells[0].changes is not None
     assert cells[0].changes["learning_rate"] == best["changes.learning_rate"]
+
+
+@pytest.mark.filterwarnings("ignore:training diverged")
+def test_a_search_survives_networks_that_diverge(
+    many_graphs: None,
+    tmp_path: Path,
+    in_this_process: list[int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # NaN as the value of a trial makes a database of Optuna unreadable.
+    options = ["--data", "numbers", "--depth", "2", "--width", "8", "--trials", "3"]
+    search = ["--search", '{"changes.learning_rate": [1e30, 0.01]}', "--changes", '{"epochs": 3}']
+    command = ["tune", *options, *search, "--output", str(tmp_path), "--seed", "1"]
+    assert cli.main([*command, "--baseline", "false"]) == 0
+    trials = pd.read_csv(tmp_path / "trials.csv")
+    assert set(trials["changes.learning_rate"]) == {1e30, 0.01}
+    assert (trials["val_mae"] == math.inf).equals(trials["changes.learning_rate"] == 1e30)
+    assert '"learning_rate": 0.01' in capsys.readouterr().out
+    lost = Cell("gcn", "numbers", 2, width=8, changes={"epochs": 3, "learning_rate": 1e30})
+    sweep([lost], store := Store(tmp_path / "sweep", "sweep"))
+    assert [trial.values for trial in store.trials()] == [[-math.inf]]
+
+
+def test_the_baseline_of_a_search_for_low_errors_is_an_error(
+    many_graphs: None, tmp_path: Path, in_this_process: list[int]
+) -> None:
+    cell = Cell("gcn", "numbers", 2, width=8, changes={"epochs": 2})
+    found = validation_metric(cell, 1, Store(tmp_path, "baseline"))
+    assert found == cell.train().val_metric
+
+
+def test_links_may_be_judged_by_accuracy(
+    tmp_path: Path, in_this_process: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "{depth: 2, width: 8, task: links, data: 'csbm:nodes=80,features=8', "
+        "changes: {epochs: 2, metric: accuracy}, runs: [{model: gcn}, {model: gcnii}]}",
+        encoding="utf-8",
+    )
+    assert cli.main(["sweep", str(recipe), "--output", str(tmp_path), "--against", "gcn"]) == 0
+    assert "Test accuracy at lowest validation loss minus that of" in capsys.readouterr().out
+    _, cells = load_recipe(recipe)
+    table = pd.read_csv(tmp_path / "cells.csv")
+    assert table["test_metric"].tolist() == [cell.train().test_metric for cell in cells]
 
 
 def test_many_graphs_are_diagnosed_as_a_batch(
