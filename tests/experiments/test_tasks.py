@@ -5,16 +5,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn import metrics
 
+import eamp
 from eamp import cli
 from eamp.experiments import cell as module
 from eamp.experiments.baseline import validation_metric
 from eamp.experiments.cell import Cell
 from eamp.experiments.recipe import load_recipe
-from eamp.experiments.several_seeds import summary
+from eamp.experiments.several_seeds import summary, train_seeds
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import metric_of, readings_of, sweep
 from eamp.nn import GCN, GraphLevel
@@ -207,6 +210,41 @@ def test_the_command_line_trains_links(capsys: pytest.CaptureFixture[str]) -> No
     options = ["--data", LINKS.data, "--depth", "2", "--task", "links"]
     assert cli.main(["train", *options, "--changes", '{"epochs": 2}']) == 0
     assert "test ROC AUC at the epoch of lowest validation loss" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_stored_predictions_on_minesweeper_have_the_roc_auc_of_scikit_learn(
+    seed: int, tmp_path: Path
+) -> None:
+    changes = {"metric": "roc_auc", "select": "val_metric", "epochs": 3}
+    cell = Cell("gcn", "minesweeper", 2, width=8, seed=seed, split=seed, changes=changes)
+    try:
+        (result,) = train_seeds(cell, output=tmp_path)
+    except eamp.data.DataError as error:
+        pytest.skip(str(error))
+    name = f"split_{seed}_seed_{seed}" if seed else "seed_0"
+    with np.load(tmp_path / f"{name}.npz", allow_pickle=False) as stored:
+        for part, value in (("val", result.val_metric), ("test", result.test_metric)):
+            outputs, labels = stored[f"{part}_outputs"].astype(float), stored[f"{part}_labels"]
+            assert len(labels) == 2500
+            score = metrics.roc_auc_score(labels, outputs[:, 1] - outputs[:, 0])
+            assert value == pytest.approx(score, abs=1e-7)
+    before = (tmp_path / f"{name}.npz").read_bytes()
+    assert train_seeds(cell, output=tmp_path) == [result]  # from the checkpoint
+    assert (tmp_path / f"{name}.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize("data", ["classes", "numbers", "labels", LINKS.data])
+def test_the_predictions_of_every_task_are_stored(
+    many_graphs: None, data: str, tmp_path: Path
+) -> None:
+    cell = replace(LINKS, data=data, task="links" if data == LINKS.data else "auto")
+    (result,) = train_seeds(cell, output=tmp_path)
+    target = cell.problem.target
+    with np.load(tmp_path / "seed_0.npz", allow_pickle=False) as stored:
+        out, y = (torch.from_numpy(stored[f"test_{each}"]) for each in ("outputs", "labels"))
+    found = target.value(result.metric, target.reads(result.metric, out), y)
+    assert found == pytest.approx(result.test_metric, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["links", "mutag"])

@@ -167,15 +167,19 @@ class Cell(Settings):
                 f"{self.model} cannot be made with {given}: {error}.{known}{guess}"
             ) from error
 
-    def train(self, checkpoint: str | Path | None = None, **options: Any) -> Result:
+    def train(
+        self, checkpoint: str | Path | None = None, *, model: Module | None = None, **options: Any
+    ) -> Result:
         """Build the network and train it, or continue from ``checkpoint`` if that file exists.
 
         Args:
             checkpoint: a file that this or an earlier version of eamp wrote for the same cell.
+            model: what :meth:`build` returned, for callers that use the trained network.
             options: further arguments of :func:`eamp.training.train`.
         """
         options |= {"seed": self.seed, "about": self.key, "same_run": same_cell}
-        return train(self.build(), self.graph, self.rules, checkpoint=checkpoint, **options)
+        model = self.build() if model is None else model
+        return train(model, self.graph, self.rules, checkpoint=checkpoint, **options)
 
 
 def is_harder(name: str) -> bool:
