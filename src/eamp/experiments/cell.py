@@ -11,10 +11,10 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import DataError, graph_digest, k_fold, link_split, load
+from eamp.data.catalogue import FETCHED
 from eamp.data.harder import CHANGES, split_name
 from eamp.data.loading import GENERATORS
 from eamp.data.parts import FOLDS
-from eamp.data.sources import SIZES
 from eamp.experiments.schema import (
     JSON_COLUMNS,
     TEXT_COLUMNS,
@@ -244,7 +244,7 @@ def file_stamp(name: str) -> Stamp | None:
     """
     text = split_name(name)[1]
     kind = text.partition(":")[0]
-    if text.lower() in SIZES or kind.lower() in GENERATORS or kind == "pyg":
+    if text.lower() in FETCHED or kind.lower() in GENERATORS or kind == "pyg":
         return None
     try:
         found = Path(text).expanduser().stat()

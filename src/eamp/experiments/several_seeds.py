@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from torch.nn import Module
@@ -55,7 +55,7 @@ def save_predictions(model: Module, cell: Cell, file: Path) -> None:
     Its arrays are ``val_outputs``, ``val_labels``, ``test_outputs`` and ``test_labels``, in the
     order of the data.
     """
-    arrays = {}
+    arrays: dict[str, Any] = {}  # as np.savez is typed
     for part in get_args(Part):
         found = predict(model, cell.graph, part, protocol=cell.rules)
         names = (f"{part}_outputs", f"{part}_labels")
