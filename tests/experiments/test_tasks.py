@@ -154,6 +154,22 @@ def test_a_search_minimises_an_error(
     assert cells[0].changes["learning_rate"] == best["changes.learning_rate"]
 
 
+def test_comparisons_at_different_epochs_have_files_of_their_own(
+    many_graphs: None, tmp_path: Path, in_this_process: list[int]
+) -> None:
+    runs = ", ".join(
+        f"{{model: {model}, name: {model}, changes: {{epochs: 2, select: {select}}}}}"
+        for select in ("val_loss", "val_metric")
+        for model in ("gcn", "gcnii")
+    )
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"{{depth: 2, width: 8, data: numbers, runs: [{runs}]}}", encoding="utf-8")
+    assert cli.main(["sweep", str(recipe), "--output", str(tmp_path), "--against", "gcn"]) == 0
+    for file, rule in (("", "validation loss"), ("_at_best_val_metric", "validation MAE")):
+        text = (tmp_path / f"comparison_mae{file}.md").read_text(encoding="utf-8")
+        assert f"Test MAE at lowest {rule} minus" in text
+
+
 @pytest.mark.filterwarnings("ignore:training diverged")
 def test_a_search_survives_networks_that_diverge(
     many_graphs: None,
