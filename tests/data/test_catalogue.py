@@ -16,7 +16,8 @@ def folder(tiny: dict[str, Any], tmp_path: Path) -> Path:
 
 
 def test_list_shows_what_is_cached(folder: Path) -> None:
-    listed = [*[False] * 6, *[None] * 12, False, *[None] * 4, False]
+    # Six graphs, then mutag, solubility, and two typed graphs are fetched.
+    listed = [*[False] * 6, *[None] * 12, False, *[None] * 3, False, None, False, False]
     assert [entry.cached for entry in available()] == listed
     get("cora", folder=folder)
     assert [entry.cached for entry in available()][:6] == [True] + [False] * 5

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eamp.data import load, tu_datasets, typed_graphs
+from eamp.data import load, molecules, tu_datasets, typed_graphs
 from eamp.data.digests import (
     ARRAY_DIGESTS,
     FILE_DIGESTS,
@@ -25,9 +25,11 @@ def test_every_file_that_may_be_read_has_a_digest() -> None:
     wanted |= {"cora.content"}
     wanted |= {archive.file for archives in MEMBERS.values() for archive in archives}
     wanted |= {f"MUTAG_{part}.txt" for part in tu_datasets.PARTS} | {tu_datasets.GRAKEL.file}
-    wanted |= {typed_graphs.WHEEL.file, *typed_graphs.FILES}
+    typed = typed_graphs.SIZES
+    wanted |= {typed_graphs.WHEEL.file, *(f for n in typed for f in typed_graphs.file_names(n))}
+    wanted |= {molecules.WHEEL.file, *(f for files in molecules.FILES.values() for f in files)}
     assert wanted == set(FILE_DIGESTS)
-    assert set(ARRAY_DIGESTS) == {*SIZES, *typed_graphs.SIZES, "mutag"}
+    assert set(ARRAY_DIGESTS) == {*SIZES, *typed, *molecules.MOLECULES, "mutag"}
     assert all(
         len(digest) == 64 and set(digest) <= set("0123456789abcdef")
         for digest in (*FILE_DIGESTS.values(), *ARRAY_DIGESTS.values())

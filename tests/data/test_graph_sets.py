@@ -124,11 +124,13 @@ def test_mutag_comes_from_the_package_index(
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr("eamp.data.package_index.subprocess.run", pip)
-    with pytest.raises(DataError, match=r"grakel.*is refused"):  # the archive is not the real one
+    refused = pytest.warns(DataWarning, match="is refused")
+    with refused, pytest.raises(DataError, match=r"grakel.*is refused"):  # it is not the real one
         eamp.data.load("mutag")
     digest = digests.hashlib.sha256(wheel.read_bytes()).hexdigest()
     monkeypatch.setitem(digests.FILE_DIGESTS, wheel.name, digest)
-    with pytest.raises(DataError, match=r"MUTAG_A\.txt is refused"):  # nor are its members
+    refused = pytest.warns(DataWarning, match="is refused")
+    with refused, pytest.raises(DataError, match=r"MUTAG_A\.txt is refused"):  # nor its members
         eamp.data.load("mutag")
     for part, text in FILES.items():
         digest = digests.hashlib.sha256(text.encode()).hexdigest()

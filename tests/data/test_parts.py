@@ -113,3 +113,11 @@ def test_seeds_leave_the_generators_as_they_are() -> None:
     assert torch.equal(
         torch.rand(3, generator=generator(1, 2)), torch.rand(3, generator=generator(1, 2))
     )
+
+
+@pytest.mark.filterwarnings("ignore:There are not enough negative edges")  # of PyG
+def test_a_graph_in_which_all_pairs_are_linked_is_refused() -> None:
+    pairs = torch.combinations(torch.arange(5)).t()
+    complete = Data(x=torch.ones(5, 1), edge_index=torch.cat([pairs, pairs.flip(0)], 1))
+    with pytest.raises(DataError, match=r"all pairs of the 5 nodes are linked, .*for validation"):
+        link_split(complete, val=0.2, test=0.2)

@@ -1,6 +1,7 @@
 """Typed graphs by name: verified before they are parsed, cached without pickles."""
 
 import io
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 from torch_geometric.data import HeteroData
 
+import eamp
 from eamp.data import DataError, RefusedError, cache, check, digests, get, load, typed_graphs
 from eamp.experiments.cell import load_graph
 from eamp.optional import MissingPackageError
@@ -18,6 +20,27 @@ from eamp.optional import MissingPackageError
 CACHE = cache.cache_folder()  # the user's own, read here because a fixture replaces it
 SIZES = {"movie": 12, "director": 3, "actor": 4}
 RELATION = ("director", "directed", "movie")
+LASTFM = [
+    ("user", "listens_to", "artist"),
+    ("user", "tagged", "artist"),
+    ("user", "is_friend_of", "user"),
+]
+# The numbers of nodes have gaps, and are in no order.
+TINY_LASTFM: dict[str, dict[str, Any]] = {
+    "user_nodes.parquet.gzip": {"nodeId": [9, 2, 5]},
+    "artist_nodes.parquet.gzip": {"nodeId": [10_007, 10_001]},
+    "user_listen_artist_rels.parquet.gzip": {
+        "sourceNodeId": [9, 2, 5],
+        "targetNodeId": [10_001, 10_007, 10_001],
+        "weight": [3, 1, 2],
+    },
+    "user_tag_artist_rels.parquet.gzip": {
+        "sourceNodeId": [9, 9],
+        "targetNodeId": [10_007, 10_007],
+        "tagID": [1, 2],
+    },
+    "user_friend_df_directed.parquet.gzip": {"sourceNodeId": [2, 5], "targetNodeId": [5, 9]},
+}
 
 
 def tiny_tables() -> dict[str, dict[str, Any]]:
@@ -49,13 +72,15 @@ def tiny(monkeypatch: pytest.MonkeyPatch, trust: Any) -> dict[str, bytes]:
     from pyarrow import parquet
 
     monkeypatch.setitem(typed_graphs.SIZES, "imdb", SIZES)
+    monkeypatch.setitem(typed_graphs.SIZES, "lastfm", {"user": 3, "artist": 2})
     files = {}
-    for file, columns in tiny_tables().items():
+    for file, columns in {**tiny_tables(), **TINY_LASTFM}.items():
         parquet.write_table(pyarrow.table(columns), written := io.BytesIO(), compression="gzip")
         files[file] = written.getvalue()
         trust(file, files[file])
-    arrays = typed_graphs.assemble(files, SIZES)
-    monkeypatch.setitem(digests.ARRAY_DIGESTS, "imdb", digests.digest_of(arrays))
+    for name in ("imdb", "lastfm"):
+        arrays = typed_graphs.assemble(name, files)
+        monkeypatch.setitem(digests.ARRAY_DIGESTS, name, digests.digest_of(arrays))
     return files
 
 
@@ -90,7 +115,8 @@ def test_the_wheel_is_verified_read_and_cached(
 ) -> None:
     with zipfile.ZipFile(buffer := io.BytesIO(), "w") as zipped:
         for file, content in tiny.items():
-            zipped.writestr(f"{typed_graphs.FOLDER}/{file}", content)
+            name = "imdb" if file.startswith("imdb") else "lastfm"
+            zipped.writestr(f"{typed_graphs.FOLDER}/{name}/{file}", content)
     wheel, asked = buffer.getvalue(), []
 
     def pip(command: list[str], cwd: str, **_: Any) -> Any:
@@ -109,6 +135,28 @@ def test_the_wheel_is_verified_read_and_cached(
     assert load("imdb").source == "package index"
     assert len(asked) == 2
     assert "graphdatascience" not in sys.modules
+
+
+def test_a_graph_without_features_and_labels_has_relations_alone(
+    tiny: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file, content in tiny.items():
+        (tmp_path / file).write_bytes(content)
+    monkeypatch.setenv("EAMP_DATA", f"{tmp_path / 'nothing'}{os.pathsep}{tmp_path}")
+    data = load("lastfm")
+    assert (data.source, data.num_classes, data.split) == ("folder", 0, "no labels")
+    assert data["user", "listens_to", "artist"].edge_index.tolist() == [[0, 1, 2], [1, 0, 0]]
+    assert data["user", "tagged", "artist"].edge_index.tolist() == [[2], [1]]  # two tags, one edge
+    friends = data["user", "is_friend_of", "user"].edge_index
+    assert friends.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+    assert ("user", "rev_is_friend_of", "user") not in data.edge_types
+    assert "x" not in data["user"]
+    summary = get("lastfm")
+    assert (summary.nodes, summary.edges, summary.classes) == (5, 6, 0)
+    assert "nodes per class" not in str(summary)
+    assert [len(g.degree) for g in map(eamp.TypedGraph(data).__getitem__, LASTFM)] == [5, 5, 3]
+    with pytest.raises(DataError, match=r"no labels, so no split; write load\('lastfm'\)"):
+        load("lastfm", split="random")
 
 
 def test_a_changed_file_is_refused_before_it_is_parsed(
@@ -156,3 +204,10 @@ def test_the_real_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (summary.nodes, summary.edges, summary.features) == (12772, 4661 + 13983, 1256)
     assert summary.class_counts == (543, 924, 1472)
     assert (summary.train, summary.val, summary.test) == (1763, 588, 588)
+
+
+@pytest.mark.skipif(not (CACHE / "lastfm.npz").is_file(), reason="lastfm is not in the cache")
+def test_the_real_graph_of_users_and_artists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EAMP_CACHE", str(CACHE))
+    summary = get("lastfm")
+    assert (summary.nodes, summary.edges) == (1892 + 18022, 92834 + 71064 + 12717)

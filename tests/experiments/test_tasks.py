@@ -1,19 +1,25 @@
 """Cells, sweeps and searches of links and of many graphs, and of regression."""
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn import metrics
 
+import eamp
 from eamp import cli
 from eamp.experiments import cell as module
+from eamp.experiments.baseline import validation_metric
 from eamp.experiments.cell import Cell
 from eamp.experiments.recipe import load_recipe
-from eamp.experiments.several_seeds import summary
-from eamp.experiments.sweep import metric_of, readings_of
+from eamp.experiments.several_seeds import summary, train_seeds
+from eamp.experiments.store import Store
+from eamp.experiments.sweep import metric_of, readings_of, sweep
 from eamp.nn import GCN, GraphLevel
 from training.tasks.problems import small_graphs
 
@@ -148,6 +154,67 @@ def test_a_search_minimises_an_error(
     assert cells[0].changes["learning_rate"] == best["changes.learning_rate"]
 
 
+def test_comparisons_at_different_epochs_have_files_of_their_own(
+    many_graphs: None, tmp_path: Path, in_this_process: list[int]
+) -> None:
+    runs = ", ".join(
+        f"{{model: {model}, name: {model}, changes: {{epochs: 2, select: {select}}}}}"
+        for select in ("val_loss", "val_metric")
+        for model in ("gcn", "gcnii")
+    )
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"{{depth: 2, width: 8, data: numbers, runs: [{runs}]}}", encoding="utf-8")
+    assert cli.main(["sweep", str(recipe), "--output", str(tmp_path), "--against", "gcn"]) == 0
+    for file, rule in (("", "validation loss"), ("_at_best_val_metric", "validation MAE")):
+        text = (tmp_path / f"comparison_mae{file}.md").read_text(encoding="utf-8")
+        assert f"Test MAE at lowest {rule} minus" in text
+
+
+@pytest.mark.filterwarnings("ignore:training diverged")
+def test_a_search_survives_networks_that_diverge(
+    many_graphs: None,
+    tmp_path: Path,
+    in_this_process: list[int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # NaN as the value of a trial makes a database of Optuna unreadable.
+    options = ["--data", "numbers", "--depth", "2", "--width", "8", "--trials", "3"]
+    search = ["--search", '{"changes.learning_rate": [1e30, 0.01]}', "--changes", '{"epochs": 3}']
+    command = ["tune", *options, *search, "--output", str(tmp_path), "--seed", "1"]
+    assert cli.main([*command, "--baseline", "false"]) == 0
+    trials = pd.read_csv(tmp_path / "trials.csv")
+    assert set(trials["changes.learning_rate"]) == {1e30, 0.01}
+    assert (trials["val_mae"] == math.inf).equals(trials["changes.learning_rate"] == 1e30)
+    assert '"learning_rate": 0.01' in capsys.readouterr().out
+    lost = Cell("gcn", "numbers", 2, width=8, changes={"epochs": 3, "learning_rate": 1e30})
+    sweep([lost], store := Store(tmp_path / "sweep", "sweep"))
+    assert [trial.values for trial in store.trials()] == [[-math.inf]]
+
+
+def test_the_baseline_of_a_search_for_low_errors_is_an_error(
+    many_graphs: None, tmp_path: Path, in_this_process: list[int]
+) -> None:
+    cell = Cell("gcn", "numbers", 2, width=8, changes={"epochs": 2})
+    found = validation_metric(cell, 1, Store(tmp_path, "baseline"))
+    assert found == cell.train().val_metric
+
+
+def test_links_may_be_judged_by_accuracy(
+    tmp_path: Path, in_this_process: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "{depth: 2, width: 8, task: links, data: 'csbm:nodes=80,features=8', "
+        "changes: {epochs: 2, metric: accuracy}, runs: [{model: gcn}, {model: gcnii}]}",
+        encoding="utf-8",
+    )
+    assert cli.main(["sweep", str(recipe), "--output", str(tmp_path), "--against", "gcn"]) == 0
+    assert "Test accuracy at lowest validation loss minus that of" in capsys.readouterr().out
+    _, cells = load_recipe(recipe)
+    table = pd.read_csv(tmp_path / "cells.csv")
+    assert table["test_metric"].tolist() == [cell.train().test_metric for cell in cells]
+
+
 def test_many_graphs_are_diagnosed_as_a_batch(
     many_graphs: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,6 +226,41 @@ def test_the_command_line_trains_links(capsys: pytest.CaptureFixture[str]) -> No
     options = ["--data", LINKS.data, "--depth", "2", "--task", "links"]
     assert cli.main(["train", *options, "--changes", '{"epochs": 2}']) == 0
     assert "test ROC AUC at the epoch of lowest validation loss" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_stored_predictions_on_minesweeper_have_the_roc_auc_of_scikit_learn(
+    seed: int, tmp_path: Path
+) -> None:
+    changes = {"metric": "roc_auc", "select": "val_metric", "epochs": 3}
+    cell = Cell("gcn", "minesweeper", 2, width=8, seed=seed, split=seed, changes=changes)
+    try:
+        (result,) = train_seeds(cell, output=tmp_path)
+    except eamp.data.DataError as error:
+        pytest.skip(str(error))
+    name = f"split_{seed}_seed_{seed}" if seed else "seed_0"
+    with np.load(tmp_path / f"{name}.npz", allow_pickle=False) as stored:
+        for part, value in (("val", result.val_metric), ("test", result.test_metric)):
+            outputs, labels = stored[f"{part}_outputs"].astype(float), stored[f"{part}_labels"]
+            assert len(labels) == 2500
+            score = metrics.roc_auc_score(labels, outputs[:, 1] - outputs[:, 0])
+            assert value == pytest.approx(score, abs=1e-7)
+    before = (tmp_path / f"{name}.npz").read_bytes()
+    assert train_seeds(cell, output=tmp_path) == [result]  # from the checkpoint
+    assert (tmp_path / f"{name}.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize("data", ["classes", "numbers", "labels", LINKS.data])
+def test_the_predictions_of_every_task_are_stored(
+    many_graphs: None, data: str, tmp_path: Path
+) -> None:
+    cell = replace(LINKS, data=data, task="links" if data == LINKS.data else "auto")
+    (result,) = train_seeds(cell, output=tmp_path)
+    target = cell.problem.target
+    with np.load(tmp_path / "seed_0.npz", allow_pickle=False) as stored:
+        out, y = (torch.from_numpy(stored[f"test_{each}"]) for each in ("outputs", "labels"))
+    found = target.value(result.metric, target.reads(result.metric, out), y)
+    assert found == pytest.approx(result.test_metric, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["links", "mutag"])

@@ -16,6 +16,7 @@ from eamp.graph import GraphError
 from eamp.graph.edge_index_cache import as_graph, set_batch
 from eamp.nn import Cap, Feedback, Gain, Hops
 from eamp.nn.step import known_thresholds, threshold
+from eamp.ops import reference
 from problems import undirected
 
 WIDTH = 4
@@ -109,6 +110,24 @@ def test_entropies_of_every_graph(normalize: bool, graphs: list[Data]) -> None:
     alone = [eamp.entropy(graph.x, graph.edge_index, **options) for graph in graphs]
     close(together, torch.stack(alone))
     close(eamp.entropy(batch.x, eamp.Graph(batch), **options), torch.stack(alone).sum())
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@settings(max_examples=20, deadline=None)
+@given(graphs=st.lists(one_graph, min_size=1, max_size=4))
+def test_energies_and_gradients_of_every_graph_are_those_of_the_definition(
+    normalize: bool, graphs: list[Data]
+) -> None:
+    batch = Batch.from_data_list(graphs)
+    graph = eamp.Graph(batch)
+    energy = eamp.dirichlet_energy(batch.x, graph)
+    gradient = eamp.entropy_gradient(batch.x, graph, 0.7, normalize=normalize)
+    for number, one in enumerate(graphs):
+        x, inside = one.x.clone().requires_grad_(), batch.batch == number
+        literal = reference.dirichlet_energy(x, eamp.Graph(one.edge_index, one.num_nodes).csr)
+        close(energy[inside], literal.detach())
+        entropy = reference.entropy(literal, 0.7, normalize) + 0 * x.sum()  # without edges, too
+        close(gradient[inside], torch.autograd.grad(entropy, x)[0])
 
 
 def test_a_measured_temperature_is_the_mean_over_the_first_training_batch() -> None:

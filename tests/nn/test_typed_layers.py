@@ -18,6 +18,7 @@ from torch_geometric.nn import (
     HGTConv,
     SAGEConv,
     to_hetero,
+    to_hetero_with_bases,
 )
 
 import eamp
@@ -293,13 +294,32 @@ def test_models_of_to_hetero_and_bipartite_layers_are_refused_with_the_way_out()
 
     with pytest.raises(TypeError, match=r"to_hetero.*HeteroConv"):
         eamp.wrap(to_hetero(Two(), METADATA))
+    with pytest.raises(TypeError, match=r"to_hetero_with_bases.*HeteroConv"):
+        eamp.wrap(to_hetero_with_bases(Two(), METADATA, num_bases=2))
     with pytest.raises(TypeError, match=r"between two types of nodes.*HeteroConv"):
         eamp.wrap(ModuleList([SAGEConv((5, 6), 8)]))
+    with pytest.raises(TypeError, match=r"between two types of nodes, with 5 and 6 features"):
+        eamp.EntropyAware(SAGEConv((5, 6), 8))
     both = ModuleList([SAGEConv((5, 6), 8), GCNConv(8, 8)])
     assert isinstance(eamp.wrap(both, skip=SAGEConv)[0], SAGEConv)  # type: ignore[index]
     x = features()
     with pytest.raises(TypeError, match="HeteroConv"):
         eamp.wrap(SAGEConv((-1, -1), 8), weight=1.0)((x["author"], x["paper"]), EDGES[WRITES])
+
+
+def test_of_the_layers_inside_a_hetero_conv_only_those_of_one_type_are_wrapped() -> None:
+    with pytest.raises(TypeError, match=r"two types of nodes, 'author' and 'paper'.*wrap that"):
+        eamp.wrap(hetero(), only=SAGEConv)
+    layers = {e: SAGEConv((-1, -1), 8) for e in (WRITES, WRITTEN)}
+    model = eamp.wrap(HeteroConv({**layers, CITES: GCNConv(-1, 8)}), only=GCNConv, weight=1.0)
+    assert model(features(), EDGES)["paper"].shape == (5, 8)
+
+
+def test_a_model_that_is_refused_stays_as_it_is() -> None:
+    model = ModuleList([hetero(), hetero(aggr=None)])
+    with pytest.raises(ValueError, match="one embedding per node"):
+        eamp.wrap(model)
+    assert not any(isinstance(module, eamp.EntropyAware) for module in model.modules())
 
 
 @pytest.mark.slow

@@ -243,3 +243,12 @@ def test_wrong_data_is_refused() -> None:
         NeighbourLoader(Data(x=torch.ones(2, 1)), [1])
     with pytest.raises(GraphError, match="num_nodes"):
         NeighbourLoader(Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [5]])), [1])
+
+
+def test_numbers_of_neighbours_may_be_those_of_numpy() -> None:
+    data = eamp.data.load("csbm:nodes=60,features=4")
+    batches = [
+        [batch.n_id.tolist() for batch in NeighbourLoader(data, fanouts, batch_size=20)]
+        for fanouts in ([2, 3], [np.int64(2), np.int32(3)])
+    ]
+    assert batches[0] == batches[1]

@@ -154,3 +154,10 @@ def test_every_metric_reads_logits_and_is_nan_without_nodes(name: str) -> None:
     assert metric.of(metric.reads(right), labels) == 1
     assert math.isnan(metric.of(metric.reads(right[:0]), labels[:0]))
     assert metric.best == "highest"
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_nan_is_worse_than_any_value(name: str) -> None:
+    merit = METRICS[name].merit
+    assert merit(math.nan) == -math.inf
+    assert merit(merit(0.25)) == 0.25

@@ -7,7 +7,9 @@ import torch
 import torch.nn.functional as F
 from sklearn import metrics
 
-from eamp.training import PROTOCOLS
+import eamp
+from eamp.nn import GCN
+from eamp.training import PROTOCOLS, train
 from eamp.training.process import SingleProcess
 from eamp.training.targets import resolved, target_of
 
@@ -112,3 +114,19 @@ def test_a_diverged_network_has_figures() -> None:
         broken = torch.full((3, max(target.outputs, 1)), NAN)
         row = target.figures((NAN, NAN), (broken, target.column(y)), (broken, target.column(y)))
         assert len(row) in (4, 6)
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.uint8, torch.int32])
+def test_classes_may_be_any_whole_numbers(kind: torch.dtype) -> None:
+    data = eamp.data.load("csbm:nodes=60,features=8,classes=2").clone()
+    expected = train(GCN(8, 4, 2, num_layers=1).eval(), data, STANDARD.with_changes(epochs=1))
+    data.y = data.y.to(kind)
+    found = train(GCN(8, 4, 2, num_layers=1).eval(), data, STANDARD.with_changes(epochs=1))
+    assert found.metric == expected.metric == "accuracy"
+
+
+def test_an_infinite_label_is_refused_before_training() -> None:
+    data = eamp.data.load("csbm:nodes=60,features=8").clone()
+    data.y = torch.where(data.train_mask, torch.inf, 1.5)
+    with pytest.raises(ValueError, match=r"y of train_mask is infinite 5 times; .*float\('nan'\)"):
+        train(GCN(8, 4, 1, num_layers=1), data, STANDARD)

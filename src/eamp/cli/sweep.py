@@ -67,7 +67,7 @@ def run(options: Namespace) -> int:
         print(line, file=sys.stderr)
     if len(table):
         sweeps.save(table, options.output)
-        comparisons = []
+        comparisons: list[Table] = []
         for part in sweeps.parts_by_metric(table):
             show(sweeps.summary(part, options.by_split))
             if options.against is None or options.against not in set(part["name"]):
@@ -76,7 +76,10 @@ def run(options: Namespace) -> int:
             compared = compare(part, options.against, options.by_split, column)
             metric = sweeps.metric_of(part)
             own = "" if column == "test_accuracy" else f"_{metric}"
-            named = (options.against, reading, f"comparison{own}", metric)
+            key = f"comparison{own}"
+            if key in {one.key for one in comparisons}:  # another rule selects the epochs
+                key += f"_at_best_{part['select'].iloc[0]}"
+            named = (options.against, reading, key, metric)
             beside = comparison_table(compared, *named)
             comparisons.append(beside)
             save_table(beside, options.output)

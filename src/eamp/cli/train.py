@@ -18,7 +18,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--seeds", type=PositiveInt, default=1, help="train with seeds seed, seed + 1, ..."
     )
-    folder = "folder for results, and for checkpoints to continue from"
+    folder = "folder for results, predictions, and checkpoints to continue from"
     parser.add_argument("--output", type=Path | None, help=folder)
     parser.add_argument(
         "--partition",

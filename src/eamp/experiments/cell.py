@@ -11,10 +11,10 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import NormalizeFeatures
 
 from eamp.data import DataError, graph_digest, k_fold, link_split, load
+from eamp.data.catalogue import FETCHED
 from eamp.data.harder import CHANGES, split_name
 from eamp.data.loading import GENERATORS
 from eamp.data.parts import FOLDS
-from eamp.data.sources import SIZES
 from eamp.experiments.schema import (
     JSON_COLUMNS,
     TEXT_COLUMNS,
@@ -167,15 +167,19 @@ class Cell(Settings):
                 f"{self.model} cannot be made with {given}: {error}.{known}{guess}"
             ) from error
 
-    def train(self, checkpoint: str | Path | None = None, **options: Any) -> Result:
+    def train(
+        self, checkpoint: str | Path | None = None, *, model: Module | None = None, **options: Any
+    ) -> Result:
         """Build the network and train it, or continue from ``checkpoint`` if that file exists.
 
         Args:
             checkpoint: a file that this or an earlier version of eamp wrote for the same cell.
+            model: what :meth:`build` returned, for callers that use the trained network.
             options: further arguments of :func:`eamp.training.train`.
         """
         options |= {"seed": self.seed, "about": self.key, "same_run": same_cell}
-        return train(self.build(), self.graph, self.rules, checkpoint=checkpoint, **options)
+        model = self.build() if model is None else model
+        return train(model, self.graph, self.rules, checkpoint=checkpoint, **options)
 
 
 def is_harder(name: str) -> bool:
@@ -240,7 +244,7 @@ def file_stamp(name: str) -> Stamp | None:
     """
     text = split_name(name)[1]
     kind = text.partition(":")[0]
-    if text.lower() in SIZES or kind.lower() in GENERATORS or kind == "pyg":
+    if text.lower() in FETCHED or kind.lower() in GENERATORS or kind == "pyg":
         return None
     try:
         found = Path(text).expanduser().stat()

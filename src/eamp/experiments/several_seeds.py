@@ -1,16 +1,22 @@
 """Training one cell with several seeds: ``eamp train``."""
 
+import io
 import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from torch.nn import Module
 
 from eamp.experiments.cell import Cell
 from eamp.files import write_atomically
-from eamp.training import METRICS, Result
+from eamp.training import METRICS, Result, predict
 from eamp.training.metrics import Metric
 from eamp.training.process import SingleProcess
+from eamp.training.tasks.task import Part
 
 
 def train_seeds(
@@ -22,8 +28,9 @@ def train_seeds(
 ) -> list[Result]:
     """Train a cell with the seeds ``cell.seed``, ``cell.seed + 1``, ...
 
-    Results, and checkpoints from which interrupted runs continue, go to the folder ``output``. If
-    the graph is spread over several processes, all call this function and the leading one writes.
+    The folder ``output`` gets results, checkpoints from which interrupted runs continue, and
+    predictions (:func:`save_predictions`). If the graph is spread over several processes, all call
+    this function, the leading one writes, and there are no predictions, which need the whole graph.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, but is {seeds}.")
@@ -33,10 +40,29 @@ def train_seeds(
         name = f"split_{cell.split}_seed_{seed}" if cell.split else f"seed_{seed}"
         checkpoint = None if output is None else Path(output, f"{name}.safetensors")
         seeded = replace(cell, seed=seed)
-        results.append(seeded.train(checkpoint, progress=progress, process=process))
+        model = seeded.build()
+        results.append(seeded.train(checkpoint, model=model, progress=progress, process=process))
         if output is not None and process.leads:
             write_atomically(Path(output, f"{name}.json"), json.dumps(asdict(results[-1])))
+        if output is not None and process.size == 1:
+            save_predictions(model, seeded, Path(output, f"{name}.npz"))
     return results
+
+
+def save_predictions(model: Module, cell: Cell, file: Path) -> None:
+    """Write what :func:`eamp.training.predict` returns of a trained network, as a NumPy archive.
+
+    Its arrays are ``val_outputs``, ``val_labels``, ``test_outputs`` and ``test_labels``, in the
+    order of the data.
+    """
+    arrays: dict[str, Any] = {}  # as np.savez is typed
+    for part in get_args(Part):
+        found = predict(model, cell.graph, part, protocol=cell.rules)
+        names = (f"{part}_outputs", f"{part}_labels")
+        arrays |= {name: each.cpu().numpy() for name, each in zip(names, found, strict=True)}
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    write_atomically(file, content.getvalue())
 
 
 def plan(cell: Cell, seeds: int) -> str:

@@ -102,9 +102,11 @@ def run_cell(claim: Claim) -> str:
     if former.exists():
         former.replace(checkpoint)
 
+    merit = METRICS[cell.metric].merit  # the study is one that maximises
+
     def on_epoch(epoch: int, row: Figures) -> None:
         if epoch == 0 or (epoch + 1) % REPORT_EVERY == 0:  # estimates start with the first
-            claim.report(row.val_metric, epoch + 1)
+            claim.report(merit(row.val_metric), epoch + 1)
 
     result = cell.train(checkpoint, checkpoint_every=CHECKPOINT_EVERY, on_epoch=on_epoch)
     energies = {"energy": result.energy, "final_energy": result.final_energy}
@@ -128,7 +130,7 @@ def run_cell(claim: Claim) -> str:
         **metric_findings(cell.rules.select, result),
         **({} if (task := cell.problem.name) == "nodes" else {"task": task}),
     }
-    claim.finish(result.val_metric, findings)
+    claim.finish(merit(result.val_metric), findings)
     remove_checkpoint(checkpoint)
     metric = METRICS[result.metric]
     reached = f"{metric.best} validation {metric.words} {result.best_val_metric:.3f}"
@@ -138,9 +140,10 @@ def run_cell(claim: Claim) -> str:
 def metric_findings(select: str, result: Result) -> dict[str, Any]:
     """Return the metric of a run and its values, if they are not those of the other columns.
 
-    They are if the metric is accuracy, and the protocol does not select the epoch by its metric.
+    They are if the metric is the accuracy of classes, and the protocol does not select the epoch by
+    its metric.
     """
-    if result.metric == "accuracy" and select != "val_metric":
+    if result.metric == "accuracy" and select != "val_metric" and not result.also:
         return {}
     return {
         "metric": result.metric,

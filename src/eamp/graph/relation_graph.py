@@ -37,9 +37,9 @@ def relation_graph(
         placed = []
         for (source, _, target), (edge_index, _) in edges.items():
             if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+                got = edge_index.layout if isinstance(edge_index, Tensor) else type(edge_index)
                 raise GraphError(
-                    f"expected an edge_index [2, num_edges]; got {type(edge_index).__name__}. "
-                    "Leave out ToSparseTensor."
+                    f"expected an edge_index [2, num_edges]; got {got}. Leave out ToSparseTensor."
                 )
             ends = read_edge_index(edge_index.as_subclass(Tensor))[0]
             rows = [

@@ -26,7 +26,7 @@ from eamp.nn.step.options import (
     with_current_names,
 )
 from eamp.nn.step.weight import Weight, ahead, evaluate
-from eamp.nn.typed_layers import add_typed_step, check_typed
+from eamp.nn.typed_layers import add_typed_step, check_not_bipartite, check_typed
 from eamp.ops import add_fused_step, entropy_step, is_fused
 
 Features: TypeAlias = Tensor | Mapping[str, Tensor]  # a dictionary has a tensor per type of node
@@ -90,6 +90,7 @@ class EntropyAware(Module):
         given = {"weight": weight, "temperature": temperature, **with_current_names(options)}
         self.step = step = EntropyStep.of(given)
         check_typed(conv, step)
+        check_not_bipartite(conv)
         self.conv = conv
         self.weight: Any = step.weight
         if step.learn_weight:

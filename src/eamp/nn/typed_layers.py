@@ -1,6 +1,6 @@
 """The entropy step of layers over several types of nodes, such as PyG's ``HeteroConv``."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.fx import GraphModule
 from torch.nn import Module, ModuleDict
 from torch_geometric.nn import HANConv, HeteroConv, HGTConv, MessagePassing
+from torch_geometric.nn.to_hetero_with_bases_transformer import HeteroBasisConv
 
 from eamp.graph import Graph
 from eamp.graph.relations import EdgeType, chosen_relations, types_of, words
@@ -143,11 +144,18 @@ def output_width(conv: Module) -> int | None:
 
 
 def check_not_converted(model: Module, what: str) -> None:
-    """Raise an error for a model that PyG's ``to_hetero`` made."""
+    """Raise an error for a model that ``to_hetero`` or ``to_hetero_with_bases`` of PyG made."""
     for module in model.modules():
-        if isinstance(module, GraphModule) and any(
-            isinstance(child, ModuleDict) and has_edge_types(child) for child in module.modules()
-        ):
+        if isinstance(module, GraphModule):
+            inside = list(module.modules())
+            if any(isinstance(child, HeteroBasisConv) for child in inside):
+                raise TypeError(
+                    f"{what} cannot use the layers of a model that to_hetero_with_bases made: they "
+                    "are called with the relation of every edge, and not with features and an "
+                    "edge_index. Build the model with torch_geometric.nn.HeteroConv instead."
+                )
+            if not any(isinstance(each, ModuleDict) and has_edge_types(each) for each in inside):
+                continue
             raise TypeError(
                 f"{what} cannot find the layers of a model that to_hetero made: it holds a layer "
                 "per relation, and adds their outputs outside of any module, so no module returns "
@@ -162,16 +170,31 @@ def has_edge_types(modules: ModuleDict) -> bool:
     )
 
 
-def check_not_bipartite(layers: Iterable[tuple[str, Module]]) -> None:
-    """Raise an error for layers between two types of nodes whose widths differ."""
-    for name, layer in layers:
-        width: Any = getattr(layer, "in_channels", None)
-        pair = isinstance(width, tuple | list) and len(width) == 2
-        if pair and min(width) > 0 and width[0] != width[1]:
-            raise TypeError(
-                f"{name or 'the layer'} is a {type(layer).__name__} between two types of nodes, "
-                f"with {width[0]} and {width[1]} features; it returns embeddings of one type, and "
-                "the energy compares a node with its neighbours. Put it into a "
-                "torch_geometric.nn.HeteroConv with the other direction, or leave it out with "
-                "skip=[...]."
-            )
+def edge_types_of_layers(model: Module) -> dict[Module, EdgeType]:
+    """Return the layers inside of every ``HeteroConv``, with the edge types that they are for."""
+    typed = (module for module in model.modules() if isinstance(module, HeteroConv))
+    return {layer: edge_type for each in typed for edge_type, layer in each.convs.items()}
+
+
+def check_not_bipartite(layer: Module, name: str = "", edge_type: EdgeType | None = None) -> None:
+    """Raise an error for a layer that is known to join two types of nodes.
+
+    Args:
+        layer: the layer.
+        name: its name in the model.
+        edge_type: the edge type that it is for, in a ``HeteroConv``.
+    """
+    width: Any = getattr(layer, "in_channels", None)
+    pair = isinstance(width, tuple | list) and len(width) == 2
+    of = ""
+    if edge_type is not None and edge_type[0] != edge_type[2]:
+        of = f", {edge_type[0]!r} and {edge_type[2]!r}"
+    elif pair and min(width) > 0 and width[0] != width[1]:
+        of = f", with {width[0]} and {width[1]} features"
+    if of:
+        raise TypeError(
+            f"{name or 'the layer'} is a {type(layer).__name__} between two types of nodes{of}; it "
+            "returns embeddings of one type, and the energy compares a node with its neighbours. "
+            "Put it into a torch_geometric.nn.HeteroConv with the other direction and wrap that, "
+            "or leave it out with skip=[...]."
+        )

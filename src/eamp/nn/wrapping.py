@@ -21,7 +21,11 @@ from eamp.nn.step.options import (
     with_current_names,
 )
 from eamp.nn.step.weight import Weight
-from eamp.nn.typed_layers import check_not_bipartite, check_not_converted
+from eamp.nn.typed_layers import (
+    check_not_bipartite,
+    check_not_converted,
+    edge_types_of_layers,
+)
 from eamp.spelling import did_you_mean
 
 LAST = "last"  # in `skip`: the message-passing layer that was registered last
@@ -108,6 +112,8 @@ def wrap(
     is_name = isinstance(named, LAYERS + types_only)
     check_names(model, names_only | (names_skip if is_name else names_skip - {LAST}))
     wrappers: dict[Module, EntropyAware] = {}  # a layer used in several places stays one layer
+    pending: list[tuple[Module, Module, Module]] = []  # so that an error leaves the model as it is
+    edge_types = edge_types_of_layers(model)
 
     def chosen(name: str, module: Module) -> bool:
         if name in names_skip or isinstance(module, types_skip):
@@ -117,7 +123,6 @@ def wrap(
         return is_message_passing(module)
 
     found = list(message_passing_layers(model, also=chosen))
-    check_not_bipartite((name, layer) for name, layer in found if chosen(name, layer))
     layers = [layer for _, layer in found]
     last = layers[-1] if layers and LAST in names_skip and not is_name else None
 
@@ -130,16 +135,20 @@ def wrap(
             return module
         if chosen(name, module):
             if module not in wrappers:
+                check_not_bipartite(module, name, edge_types.get(module))
                 wrappers[module] = EntropyAware.of(module, copy.deepcopy(wanted))
             return wrappers[module]
         inside = only is not None and isinstance(module, HeteroConv)  # layers of single relations
         if is_message_passing(module) and not inside:
             return module  # layers inside a layer stay as they are
         for child_name, child in list(module.named_children()):
-            replace(module, child, visit(child, f"{name}.{child_name}" if name else child_name))
+            new = visit(child, f"{name}.{child_name}" if name else child_name)
+            pending.append((module, child, new))
         return module
 
     wrapped = visit(model, "")
+    for parent, old, new in pending:
+        replace(parent, old, new)
     if not wrappers and not any(isinstance(module, EntropyAware) for module in wrapped.modules()):
         kinds = sorted({type(module).__name__ for module in model.modules()})
         left_out = f", with skip={skip!r}" if skip is not None else ""

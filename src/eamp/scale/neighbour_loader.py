@@ -1,6 +1,7 @@
 """``NeighbourLoader``: mini-batches of sampled neighbours, without pyg-lib or torch-sparse."""
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -140,24 +141,21 @@ class NeighbourLoader:
 def check_fanouts(num_neighbors: Sequence[int]) -> list[int]:
     """Return the numbers of neighbours per hop, after checking them."""
     numbers = list(num_neighbors) if isinstance(num_neighbors, Sequence) else []
-    wrong = [n for n in numbers if isinstance(n, bool) or not isinstance(n, int) or n < -1]
+    wrong = [n for n in numbers if isinstance(n, bool) or not isinstance(n, Integral) or n < -1]
     if not numbers or wrong:
         raise ValueError(
             "num_neighbors must hold one whole number per hop, at least -1, as in [10, 10]; got "
             f"{num_neighbors!r}."
         )
-    return numbers
+    return [int(n) for n in numbers]
 
 
 def check_input_nodes(input_nodes: Tensor | None, num_nodes: int) -> Tensor:
     """Return the numbers of the nodes to make batches for, after checking them."""
     if input_nodes is None:
         return torch.arange(num_nodes)
-    if (
-        not isinstance(input_nodes, Tensor)
-        or input_nodes.dim() != 1
-        or (input_nodes.is_floating_point())
-    ):
+    given = isinstance(input_nodes, Tensor)
+    if not given or input_nodes.dim() != 1 or input_nodes.is_floating_point():
         got = list(input_nodes.shape) if isinstance(input_nodes, Tensor) else input_nodes
         raise ValueError(
             f"input_nodes must be a mask [{num_nodes}] or a tensor of node numbers; got {got!r}. "

@@ -60,7 +60,7 @@ def check_masked_labels(data: Data, target: Target) -> None:
 
 
 def check_labels(parts: Mapping[str, Tensor], target: Target, rows: str, advice: str) -> None:
-    """Raise a ValueError if the metric is not defined on a part of the data.
+    """Raise a ValueError if a part has no known label, or the metric is not defined on it.
 
     Args:
         parts: the labels of training, validation and test rows, in this order, by the part's name.
@@ -69,10 +69,18 @@ def check_labels(parts: Mapping[str, Tensor], target: Target, rows: str, advice:
         advice: how to get other parts.
     """
     name, metric = target.metric, METRICS[target.metric]
+    for part, y in list(parts.items())[:2]:
+        if bool(y.isnan().all()):  # also if there are none
+            raise ValueError(
+                f"{part} has no known label; training and selection need at least one each."
+            )
+    for part, y in parts.items():
+        if bool(y.isinf().any()):
+            raise ValueError(
+                f"y of {part} is infinite {int(y.isinf().sum())} times; mark missing numbers as "
+                "such: y[y.isinf()] = float('nan')."
+            )
     if target.kind != "classes":
-        for part, y in list(parts.items())[:2]:
-            if bool(y.isnan().all()):
-                raise ValueError(f"{part} has no label that is known; {advice}.")
         if target.kind == "labels" and not any(
             column[~column.isnan()].unique().numel() == 2 for column in list(parts.values())[1].T
         ):

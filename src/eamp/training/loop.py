@@ -197,7 +197,8 @@ def predict(
 
     Returns:
         Logits, or predicted numbers, with a row per node, graph or pair of nodes; and the labels.
-        Labels of regression, several targets and links have as many columns as the outputs.
+        Graphs without a label are left out. Labels of regression, several targets and links have
+        as many columns as the outputs.
 
     Example:
         >>> import eamp

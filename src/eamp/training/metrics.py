@@ -147,7 +147,17 @@ class Metric:
     regression: bool = False
 
     def merit(self, value: float) -> float:
-        """Return a number that is higher for better values; twice applied, it is the value."""
+        """Return a number that is higher for better values; twice applied, it is the value.
+
+        NaN, the value of a network that diverged, is worse than any other: it becomes −∞. A
+        database of Optuna that holds NaN as a value cannot be read again.
+
+        Example:
+            >>> METRICS["mae"].merit(0.5), METRICS["mae"].merit(math.nan)
+            (-0.5, -inf)
+        """
+        if math.isnan(value):
+            return -math.inf
         return value if self.direction == "maximize" else -value
 
     @property

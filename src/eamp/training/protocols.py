@@ -187,8 +187,7 @@ def selected(history: Sequence[Figures], protocol: Protocol) -> int:
         if not math.isfinite(row.val_loss):
             return -math.inf
         if protocol.select == "val_metric":
-            value = METRICS[protocol.metric or "accuracy"].merit(row.val_metric)
-            return -math.inf if math.isnan(value) else value
+            return METRICS[protocol.metric or "accuracy"].merit(row.val_metric)
         return -row.val_loss if protocol.select == "val_loss" else row.val_accuracy
 
     return max(range(len(history)), key=merit)

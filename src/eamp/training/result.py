@@ -1,6 +1,5 @@
 """``Result``: the outcome of a training run."""
 
-import math
 from dataclasses import dataclass, field
 
 from eamp.training.metrics import METRICS
@@ -54,14 +53,13 @@ def result_of(
 ) -> Result:
     """Return the outcome of a run, given its history and the selected epoch."""
     chosen, metric = history[epoch], METRICS[target.metric]
-    defined = [row.val_metric for row in history if not math.isnan(row.val_metric)]
     return Result(
         best_val_accuracy=max(row.val_accuracy for row in history),
         test_accuracy=chosen.test_accuracy,
         val_accuracy=chosen.val_accuracy,
         val_loss=chosen.val_loss,
         metric=target.metric,
-        best_val_metric=max(defined, key=metric.merit, default=math.nan),
+        best_val_metric=max((row.val_metric for row in history), key=metric.merit),
         test_metric=chosen.test_metric,
         val_metric=chosen.val_metric,
         epoch=epoch,

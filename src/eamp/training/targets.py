@@ -44,7 +44,7 @@ class Target:
         Classes are ``[n]``. Labels and numbers are ``[n, targets]``, and NaN where one is missing.
         """
         if self.kind == "classes":
-            return y
+            return y.long()  # cross-entropy takes no other whole numbers, and no true or false
         y = y if y.dim() == 2 else y.unsqueeze(1)
         if self.kind == "labels" and not y.is_floating_point():
             return torch.where(y < 0, torch.nan, y.float())

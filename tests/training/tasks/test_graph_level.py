@@ -7,8 +7,8 @@ from torch.nn import Linear, Module
 from torch_geometric import nn as pyg
 
 import eamp
-from eamp.nn import GCN
-from eamp.training import train
+from eamp.nn import GCN, GraphLevel
+from eamp.training import predict, train
 from eamp.training.process import SingleProcess
 from eamp.training.tasks import GraphTask
 from training.tasks.problems import SHORT, graph_model, small_graphs
@@ -123,3 +123,51 @@ class TwoProcesses(SingleProcess):
 def test_several_processes_are_refused() -> None:
     with pytest.raises(ValueError, match="many graphs runs in one process, but there are 2"):
         train(graph_model(), eamp.data.k_fold(small_graphs()), SHORT, process=TwoProcesses())
+
+
+@pytest.mark.parametrize(("kind", "outputs"), [("classes", 2), ("numbers", 1), ("labels", 2)])
+def test_a_mini_batch_without_any_label_does_not_end_the_training(kind: str, outputs: int) -> None:
+    parts = eamp.data.k_fold(small_graphs(kind))
+    for graph in parts[0][4:]:
+        graph.y = torch.full_like(graph.y, -1 if kind != "numbers" else torch.nan)
+    result = train(graph_model(outputs), parts, SHORT.with_changes(batch_size=2))
+    assert len(result.history) == SHORT.epochs
+    assert not result.diverged
+    expected = train(graph_model(outputs), (parts[0][:4], *parts[1:]), SHORT).history
+    assert train(graph_model(outputs), parts, SHORT).history == expected
+    for name, lost in (
+        ("train", (parts[0][4:], *parts[1:])),
+        ("val", (*parts[:1], parts[0][4:], [])),
+    ):
+        with pytest.raises(ValueError, match=f"the {name} part has no known label"):
+            train(graph_model(outputs), lost, SHORT)
+
+
+@pytest.mark.parametrize(("kind", "outputs"), [("classes", 2), ("numbers", 1), ("labels", 2)])
+def test_there_may_be_no_test_graphs(kind: str, outputs: int) -> None:
+    train_part, val, _ = eamp.data.k_fold(small_graphs(kind))
+    model = graph_model(outputs)
+    assert torch.tensor(train(model, (train_part, val, []), SHORT).test_metric).isnan()
+    out, y = predict(model, (train_part, val, []))
+    assert (len(out), len(y)) == (0, 0)
+
+
+def test_graphs_may_have_other_attributes_that_differ() -> None:
+    graphs = small_graphs()
+    expected = train(graph_model(), eamp.data.k_fold(graphs), SHORT)
+    for number, graph in enumerate(graphs[::3]):
+        graph[f"name_{number}"] = torch.zeros(number)
+    assert train(graph_model(), eamp.data.k_fold(graphs), SHORT) == expected
+    graphs[0].edge_weight = torch.ones(graphs[0].num_edges)
+    with pytest.raises(
+        ValueError, match=r"part has 2 features, no edge_weight .* give all graphs the same"
+    ):
+        train(graph_model(), eamp.data.k_fold(graphs), SHORT)
+
+
+def test_parts_may_be_slices_of_a_graph_set() -> None:
+    graphs = eamp.data.load("wiener:graphs=30")
+    parts = (graphs[:20], graphs[20:25], graphs[25:])
+    torch.manual_seed(0)
+    model = GraphLevel(GCN(4, 8, 1, num_layers=2))
+    assert train(model, parts, SHORT.with_changes(epochs=1)).metric == "mae"

@@ -26,7 +26,7 @@ def task_of(data: TrainingData, protocol: Protocol) -> Task:
     parts: list[Any] = list(data) if isinstance(data, list | tuple) and len(data) == 3 else []
     if parts and all(isinstance(part, Data) and "edge_label_index" in part for part in parts):
         return LinkTask(parts, protocol)
-    if parts and all(isinstance(part, list | tuple | Dataset) for part in parts):
+    if parts and all(isinstance(part, Sequence | Dataset) for part in parts):
         return GraphTask(parts, protocol)
     hint = ""
     if isinstance(data, list | tuple | Dataset):

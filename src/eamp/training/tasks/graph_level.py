@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,18 +46,26 @@ class GraphTask(Task):
     name = "graphs"
 
     def __init__(self, parts: Sequence[Sequence[Data]], protocol: Protocol) -> None:
-        self.parts = dict(zip(PARTS, map(list, parts), strict=True))
-        for name, graphs in self.parts.items():
-            check_graphs(name, graphs)
+        given = dict(zip(PARTS, map(list, parts), strict=True))
+        for name, graphs in given.items():
+            check_graphs(name, graphs, like=given["train"])
+        self.parts = {name: list(map(fields_read, graphs)) for name, graphs in given.items()}
         self.num_features = self.parts["train"][0].num_features
-        labels = {name: labels_of(graphs) for name, graphs in self.parts.items() if graphs}
+        labels = {
+            name: torch.cat([graph.y for graph in graphs])
+            for name, graphs in self.parts.items()
+            if graphs
+        }
         self.target = target_of(torch.cat(list(labels.values())), protocol)
         self.protocol = resolved(protocol, self.target)
         if self.protocol.consistency is not None:
             raise ValueError("consistency is for the nodes of one graph; leave it out.")
-        known = {name: self.known(self.target.column(y)) for name, y in labels.items()}
-        named = {f"the {name} part": y for name, y in known.items()}
-        check_labels(named, self.target, "graphs", "choose another split")
+        columns = {f"the {name} part": self.target.column(y) for name, y in labels.items()}
+        known = {name: y[self.labelled(y)] for name, y in columns.items()}
+        check_labels(known, self.target, "graphs", "choose another split")
+        # A mini-batch without any label would have no loss.
+        rows = self.labelled(self.target.column(labels["train"])).tolist()
+        self.learned = [g for g, has in zip(self.parts["train"], rows, strict=True) if has]
 
     @cached_property
     def digest(self) -> str:
@@ -65,9 +73,9 @@ class GraphTask(Task):
         parts = self.parts.items()
         return joint_digest({name: "".join(map(data_digest, graphs)) for name, graphs in parts})
 
-    def known(self, y: Tensor) -> Tensor:
-        """Return the labels without missing classes; other missing labels are NaN."""
-        return y[y >= 0] if self.target.kind == "classes" else y
+    def labelled(self, y: Tensor) -> Tensor:
+        """Return which rows of the target's column have a label, ``[n]``."""
+        return y >= 0 if self.target.kind == "classes" else ~y.isnan().all(1)
 
     def start(self, model: Module, process: SingleProcess, seed: int) -> None:
         """Take the model, and join validation and test graphs to mini-batches once."""
@@ -105,33 +113,27 @@ class GraphTask(Task):
         return Examples(lambda: model(x, graph.edge_index, index, **weights), y)
 
     def batches(self, epoch: int) -> Iterable[Examples]:
-        """Return mini-batches of the training graphs, in an order of this epoch's own."""
+        """Return mini-batches of labelled training graphs, in an order of this epoch's own."""
         order = generator(self.seed, epoch)
         size = self.protocol.batch_size
-        loader = DataLoader(self.parts["train"], size, shuffle=True, generator=order)
+        loader = DataLoader(self.learned, size, shuffle=True, generator=order)
         return map(self.examples, loader)
 
     def loss(self, batch: Examples) -> Tensor:
         """Return the loss over the graphs of a batch, with the auxiliary loss of the model."""
-        out, y = batch.call(), batch.y
-        if self.target.kind == "classes":
-            out, y = out[y >= 0], y[y >= 0]
-        loss = self.target.loss(out, y, self.protocol, self.process)
+        loss = self.target.loss(batch.call(), batch.y, self.protocol, self.process)
         return loss if self.told.auxiliary_loss is None else loss + self.told.auxiliary_loss()
 
     @torch.no_grad()
     def outputs(self, part: Part) -> tuple[Tensor, Tensor]:
-        """Return the outputs and labels of validation or test graphs."""
+        """Return the outputs and labels of the validation or test graphs that have a label."""
         self.model.eval()
-        batches = self.evaluated[part]
-        if not batches:
-            outputs = self.target.outputs
-            return torch.empty(0, outputs), self.target.column(torch.empty(0, outputs).long())
-        out = torch.cat([batch.call() for batch in batches])
-        y = torch.cat([batch.y for batch in batches])
-        if self.target.kind == "classes":
-            return out[y >= 0], y[y >= 0]
-        return out, y
+        out, y = [torch.empty(0, self.target.outputs)], [self.parts["train"][0].y[:0]]
+        if batches := self.evaluated[part]:
+            out, y = [batch.call() for batch in batches], [batch.y for batch in batches]
+        column = self.target.column(torch.cat(y))
+        rows = self.labelled(column)
+        return torch.cat(out)[rows], column[rows]
 
     def example(self) -> Tensor:
         """Call the model on the first mini-batch of validation graphs."""
@@ -139,8 +141,11 @@ class GraphTask(Task):
         return self.evaluated["val"][0].call()
 
 
-def check_graphs(name: str, graphs: Sequence[object]) -> None:
-    """Raise a ValueError unless every graph has features, edges and one row of labels."""
+def check_graphs(name: str, graphs: Sequence[object], like: Sequence[Any]) -> None:
+    """Raise a ValueError unless every graph has features, edges and one row of labels.
+
+    The first graph of ``like`` says how many features and labels there are.
+    """
     if not graphs and name != "test":
         raise ValueError(f"the {name} part has no graph; training and selection need at least one.")
     for number, graph in enumerate(graphs):
@@ -165,8 +170,21 @@ def check_graphs(name: str, graphs: Sequence[object]) -> None:
                 f"y of graph {number} of the {name} part must have shape [1], or [1, targets], but "
                 f"has {list(graph.y.shape)}; of several targets pass graph.y.view(1, -1)."
             )
+        if (found := shapes(graph)) != (expected := shapes(like[0])):
+            raise ValueError(
+                f"graph {number} of the {name} part has {found}, but the first training graph has "
+                f"{expected}; give all graphs the same."
+            )
 
 
-def labels_of(graphs: Sequence[Data]) -> Tensor:
-    """Return the labels of all graphs as PyG joins them, ``[graphs]`` or ``[graphs, targets]``."""
-    return torch.cat([graph.y if graph.y.dim() else graph.y.view(1) for graph in graphs])
+def shapes(graph: Data) -> str:
+    """Return what the graphs of a dataset must have in common, in words."""
+    weights = "no edge_weight" if graph.edge_weight is None else "an edge_weight"
+    return f"{graph.num_features} features, {weights} and {graph.y.numel()} {graph.y.dtype} in y"
+
+
+def fields_read(graph: Data) -> Data:
+    """Return what training reads from a graph: PyG joins graphs with the same attributes only."""
+    names = ("x", "edge_index", "edge_weight")
+    kept = {name: graph[name] for name in names if graph.get(name) is not None}
+    return Data(**kept, y=graph.y if graph.y.dim() else graph.y.view(1))
