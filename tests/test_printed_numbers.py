@@ -67,6 +67,11 @@ def test_tables_name_other_metrics(tmp_path: Path) -> None:
     assert "| mines (ROC AUC) | step [b] | 2 | 75.0 | 1 | 5 | +5.0 |" in compared
     assert "| method | cora, 2 layers | mines (ROC AUC), 2 layers |" in chosen
     assert "| step | 60.0 (1) | 75.0 (1) |" in chosen
+    errors = table.assign(
+        metric="mae", test_metric=[1.25, 0.75] * 2, best_val_metric=[1.2, 0.7] * 2
+    )
+    errors.to_csv(tmp_path / "errors.csv")  # no share, and lower is better
+    assert "| step | 0.750 (1) | 0.750 (1) |" in COMPARISONS.by_depth(tmp_path / "errors.csv")
     table[table["metric"].isna()].drop(columns=names[4:]).to_csv(tmp_path / "study.csv")
     assert "| test accuracy |" in COMPARISONS.compare(tmp_path / "study.csv", "step [a]")
 

@@ -43,8 +43,19 @@ def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def percent(values: pd.Series) -> str:
     """Return mean ± sample standard deviation, in percent."""
-    mean = f"{100 * values.mean():.1f}"
-    return mean if len(values) < 2 else f"{mean} ± {100 * values.std():.1f}"
+    return mean_and_deviation(100 * values, 1)
+
+
+def mean_and_deviation(values: pd.Series, digits: int) -> str:
+    """Return mean ± sample standard deviation, with so many digits behind the point."""
+    mean = f"{values.mean():.{digits}f}"
+    return mean if len(values) < 2 else f"{mean} ± {values.std():.{digits}f}"
+
+
+def reached(part: pd.DataFrame) -> str:
+    """Return the mean test value of networks with one metric: shares in percent, others as is."""
+    shares = METRICS[part["metric"].iloc[0]].percent
+    return percent(part["test"]) if shares else mean_and_deviation(part["test"], 3)
 
 
 def change_of(found: Comparison, holm: float) -> tuple[str, str, str]:
@@ -118,8 +129,8 @@ def by_depth(raw: Path) -> str:
                 row.append("")
                 continue
             best = at.groupby("name")["best_val"].mean().idxmax()
-            chosen = at[at["name"] == best]["test"]
-            row.append(f"{percent(chosen)} ({len(chosen)})")
+            chosen = at[at["name"] == best]
+            row.append(f"{reached(chosen)} ({len(chosen)})")
         rows.append(row)
     return markdown(["method", *(f"{data}, {depth} layers" for data, depth in places)], rows)
 

@@ -171,7 +171,7 @@ RIVALS = {
     "harness_check": "GCNII",
     "harness_check_pubmed": "ours, consistency",
 }
-TASKS = ("links", "mutag")
+TASKS = ("links", "links_pubmed", "mutag", "solubility")
 BY_DEPTH = ("deep_models", "wrap_defaults", "advice")
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "evidence": {
