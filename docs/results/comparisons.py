@@ -43,19 +43,19 @@ def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def percent(values: pd.Series) -> str:
     """Return mean ± sample standard deviation, in percent."""
-    return mean_and_deviation(100 * values, 1)
+    return mean_and_deviation(values, 100, 1)
 
 
-def mean_and_deviation(values: pd.Series, digits: int) -> str:
-    """Return mean ± sample standard deviation, with so many digits behind the point."""
-    mean = f"{values.mean():.{digits}f}"
-    return mean if len(values) < 2 else f"{mean} ± {values.std():.{digits}f}"
+def mean_and_deviation(values: pd.Series, unit: float, digits: int) -> str:
+    """Return mean ± sample standard deviation, times ``unit``."""
+    mean = f"{unit * values.mean():.{digits}f}"
+    return mean if len(values) < 2 else f"{mean} ± {unit * values.std():.{digits}f}"
 
 
 def reached(part: pd.DataFrame) -> str:
     """Return the mean test value of networks with one metric: shares in percent, others as is."""
     shares = METRICS[part["metric"].iloc[0]].percent
-    return percent(part["test"]) if shares else mean_and_deviation(part["test"], 3)
+    return percent(part["test"]) if shares else mean_and_deviation(part["test"], 1, 3)
 
 
 def change_of(found: Comparison, holm: float) -> tuple[str, str, str]:
