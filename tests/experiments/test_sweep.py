@@ -23,6 +23,7 @@ from eamp.experiments.recipe import load_recipe
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, parts_by_metric, save, summary, sweep
 from eamp.training import TrainingWarning, checkpoints
+from experiments.every_digit import EVERY_DIGIT
 
 CELLS = [
     Cell(
@@ -130,8 +131,7 @@ def test_tables_can_be_read_back(tmp_path: Path, in_this_process: list[int]) -> 
     cells = [CELLS[0], CELLS[1]]
     table = sweep(cells, Store(tmp_path, "study"))
     save(table, tmp_path)
-    # The files have every digit; before pandas 3, read_csv takes the nearest number only if asked.
-    read = partial(pd.read_csv, float_precision="round_trip")
+    read = partial(pd.read_csv, **EVERY_DIGIT)
     again = read(tmp_path / "cells.csv", converters=dict.fromkeys(JSON_COLUMNS, json.loads))
     flat = table.drop(columns=["energy", "final_energy"])
     pd.testing.assert_frame_equal(again, flat, check_exact=True)

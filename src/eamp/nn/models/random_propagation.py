@@ -1,5 +1,6 @@
 """Random propagation: rows of features are dropped, propagated and averaged over the hops."""
 
+import torch
 from torch import Tensor
 from torch.nn import BatchNorm1d, Identity, Linear
 
@@ -79,7 +80,8 @@ class RandomPropagation(NodeClassifier):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
         graph = self.graph_of(x, edge_index)
-        x_0 = row_dropout(x.to_dense(), self.drop_rows, self.training, graph.rows)
+        x = x if x.layout is torch.strided else x.to_dense()  # torch 2.15 cannot map to_dense
+        x_0 = row_dropout(x, self.drop_rows, self.training, graph.rows)
         h = self.run(lambda h, step: step(h, x_0, graph), self.steps, x_0)
         h = drop_features(self.input_norm(h), self.input_dropout, self.training, graph.rows)
         h = self.hidden_norm(self.encoder(h).relu())
