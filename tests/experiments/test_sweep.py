@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from eamp.experiments.recipe import load_recipe
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, parts_by_metric, save, summary, sweep
 from eamp.training import TrainingWarning, checkpoints
+from experiments.every_digit import EVERY_DIGIT
 
 CELLS = [
     Cell(
@@ -129,10 +131,11 @@ def test_tables_can_be_read_back(tmp_path: Path, in_this_process: list[int]) -> 
     cells = [CELLS[0], CELLS[1]]
     table = sweep(cells, Store(tmp_path, "study"))
     save(table, tmp_path)
-    again = pd.read_csv(tmp_path / "cells.csv", converters=dict.fromkeys(JSON_COLUMNS, json.loads))
+    read = partial(pd.read_csv, **EVERY_DIGIT)
+    again = read(tmp_path / "cells.csv", converters=dict.fromkeys(JSON_COLUMNS, json.loads))
     flat = table.drop(columns=["energy", "final_energy"])
     pd.testing.assert_frame_equal(again, flat, check_exact=True)
-    energies = pd.read_csv(tmp_path / "layer_energies.csv")
+    energies = read(tmp_path / "layer_energies.csv")
     assert energies["energy"].tolist() == table["final_energy"].explode().tolist()
     assert energies["selected_energy"].tolist() == table["energy"].explode().tolist()
     assert energies["layer"].tolist() == [1, 2, 3] * 2

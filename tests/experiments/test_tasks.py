@@ -21,6 +21,7 @@ from eamp.experiments.several_seeds import summary, train_seeds
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import metric_of, readings_of, sweep
 from eamp.nn import GCN, GraphLevel
+from experiments.every_digit import EVERY_DIGIT
 from training.tasks.problems import small_graphs
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +66,8 @@ def test_many_graphs_are_trained_in_folds(many_graphs: None, data: str) -> None:
     assert cell.num_splits == 10
     assert [len(part) for part in cell.graph] == [32, 4, 4]
     assert cell.train().history != replace(cell, split=1).train().history
-    assert replace(cell, task="graphs").train() == cell.train()
+    # Compared as text: from Python 3.13 on, no two results with a NaN are equal.
+    assert repr(replace(cell, task="graphs").train()) == repr(cell.train())
 
 
 def test_a_task_that_does_not_fit_is_an_error(many_graphs: None) -> None:
@@ -103,7 +105,7 @@ def test_a_sweep_over_tasks_has_tables_with_names_and_directions(
     said = " ".join(capsys.readouterr().out.split())
     assert "MAE, lower is better" in said
     assert "ROC AUC, higher is better" in said
-    table = pd.read_csv(tmp_path / "cells.csv")
+    table = pd.read_csv(tmp_path / "cells.csv", **EVERY_DIGIT)
     _, cells = load_recipe(recipe)
     for cell in cells:
         row = table[(table["name"] == cell.name) & (table["seed"] == cell.seed)].iloc[0]

@@ -10,8 +10,10 @@
   they take a lock.
 """
 
+import os
 import re
 import warnings
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -68,7 +70,15 @@ def open_storage(url: str) -> RDBStorage:
     elif storage.engine.dialect.name == "postgresql":
         use_utc(storage.engine)
     storage.engine.dispose()  # closes connections that were opened before these rules
+    # Nobody else closes the connections: Python 3.13 warns of each that is left open.
+    weakref.finalize(storage, close_connections, storage.engine, os.getpid()).atexit = False
     return storage
+
+
+def close_connections(engine: Engine, process: int) -> None:
+    """Close the connections of an engine, in the process that has opened it."""
+    if os.getpid() == process:  # a forked process shares the connections of its parent
+        engine.dispose()
 
 
 @contextmanager

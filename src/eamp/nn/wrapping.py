@@ -26,6 +26,7 @@ from eamp.nn.typed_layers import (
     check_not_converted,
     edge_types_of_layers,
 )
+from eamp.nn.wrapped_class import restore_class, show_steps
 from eamp.spelling import did_you_mean
 
 LAST = "last"  # in `skip`: the message-passing layer that was registered last
@@ -58,9 +59,11 @@ def wrap(
 
     Layers are numbered in the order they were registered, for schedules over depth such as
     :class:`eamp.nn.Ramp`. Wrapping twice with the same options changes nothing. Wrapping again with
-    other options is an error. ``print(model)`` shows the wrapped layers and their options. Models
-    of PyG that print a single line, such as ``GCN``, go on doing so, because Python takes ``repr``
-    from the class, which wrapping leaves as it is; print ``model.convs`` there.
+    other options is an error.
+
+    ``print(model)`` shows the wrapped layers and their options. A model of PyG that prints a single
+    line, such as ``GCN``, gets a subclass of its class for that, ``EntropyAwareGCN``, until it is
+    unwrapped: ``isinstance(model, GCN)`` holds, ``type(model) is GCN`` does not.
 
     A model that is called with a ``batch`` beside ``edge_index``, or with a PyG ``Data`` alone, may
     be called with batches of graphs: thresholds, means and normalised entropies are then those of
@@ -86,14 +89,20 @@ def wrap(
         >>> import eamp
         >>> from torch_geometric.nn import GCN
         >>> model = GCN(16, 64, num_layers=2, out_channels=7)
-        >>> eamp.wrap(model, skip="last").convs
-        ModuleList(
-          (0): EntropyAware(
-            weight=Gain(of=2.0), temperature=1.0
-            (conv): GCNConv(16, 64)
+        >>> eamp.wrap(model, skip="last")
+        EntropyAwareGCN(
+          ...
+          (convs): ModuleList(
+            (0): EntropyAware(
+              weight=Gain(of=2.0), temperature=1.0
+              (conv): GCNConv(16, 64)
+            )
+            (1): GCNConv(64, 7)
           )
-          (1): GCNConv(64, 7)
+          ...
         )
+        >>> eamp.unwrap(model)
+        GCN(16, 7, num_layers=2)
     """
     check_module(model, "wrap")
     check_not_converted(model, "wrap")
@@ -149,6 +158,7 @@ def wrap(
     wrapped = visit(model, "")
     for parent, old, new in pending:
         replace(parent, old, new)
+        show_steps(parent)
     if not wrappers and not any(isinstance(module, EntropyAware) for module in wrapped.modules()):
         kinds = sorted({type(module).__name__ for module in model.modules()})
         left_out = f", with skip={skip!r}" if skip is not None else ""
@@ -176,6 +186,7 @@ def unwrap(model: Module) -> Module:
     if isinstance(model, EntropyAware):
         return unwrap(model.conv)
     remove_batch_hook(model)
+    restore_class(model)
     for child in list(model.children()):
         replace(model, child, unwrap(child))
     return model

@@ -23,6 +23,7 @@ from eamp.nn.models.random_propagation import RandomPropagation
 from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.models.traits import traits
 from eamp.nn.step.weight import SCHEDULES, Weight
+from eamp.nn.wrapped_class import own_class
 
 # Modules that treat every node by itself.
 ROW_BY_ROW = {nn.Linear, Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
@@ -44,7 +45,7 @@ def check_model(model: Module) -> None:
     if traits(model).auxiliary_loss is not None:
         raise not_on_parts(f"the auxiliary loss of {type(model).__name__}")
     for name, module in model.named_modules():
-        if type(module) not in KNOWN and not traits(module).runs_on_parts:
+        if own_class(module) not in KNOWN and not traits(module).runs_on_parts:
             remedy = "; set runs_on_parts = True on its class if it treats every node by itself"
             raise not_on_parts(f"{name or 'the model'}, a {type(module).__name__},", remedy)
         if isinstance(module, EntropyAware) and not known_weight(module.step.weight):

@@ -67,7 +67,8 @@ def test_a_run_continues_bit_for_bit(
     with pytest.raises(KeyboardInterrupt):
         train(model(dropout=0.3), data(), rules, **given, on_epoch=interrupt)
     torch.manual_seed(99)  # the state outside does not matter
-    assert train(model(dropout=0.3), data(), rules, **given) == expected
+    # Compared as text: from Python 3.13 on, no two results with a NaN are equal.
+    assert repr(train(model(dropout=0.3), data(), rules, **given)) == repr(expected)
     assert train(model(dropout=0.3), data(), rules, seed=4).history != expected.history
     with pytest.raises(CheckpointError, match="other settings"):
         train(model(dropout=0.3), data(), rules.with_changes(learning_rate=0.5), **given)

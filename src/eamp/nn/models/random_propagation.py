@@ -1,5 +1,6 @@
 """Random propagation: rows of features are dropped, propagated and averaged over the hops."""
 
+import torch
 from torch import Tensor
 from torch.nn import BatchNorm1d, Identity, Linear
 from torch.nn.functional import linear
@@ -86,7 +87,8 @@ class RandomPropagation(NodeClassifier):
         if self.commutes():  # (Σ Âᵏ X) W = Σ Âᵏ (X W)
             h = self.propagated(linear(x, self.encoder.weight), graph) + self.encoder.bias
         else:
-            h = self.input_norm(self.propagated(x.to_dense(), graph))
+            x = x if x.layout is torch.strided else x.to_dense()  # torch 2.15 cannot map to_dense
+            h = self.input_norm(self.propagated(x, graph))
             h = self.encoder(drop_features(h, self.input_dropout, self.training, graph.rows))
         return self.decoder(self.drop(self.hidden_norm(h.relu()), graph))
 
