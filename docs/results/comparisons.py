@@ -119,7 +119,10 @@ def by_depth(raw: Path) -> str:
     if table is None:
         return not_run(raw)
     table["method"] = table["name"].str.split(" [", regex=False).str[0]
-    places = list(table.groupby(["data", "depth"], sort=False).groups)
+    names = list(table["data"].unique())
+    places = sorted(
+        table.groupby(["data", "depth"]).groups, key=lambda at: (names.index(at[0]), at[1])
+    )
     rows = []
     for method, part in table.groupby("method", sort=False):
         row = [str(method)]
