@@ -68,11 +68,9 @@ class LinearMaps:
 
 def recall(module: Module, known: Tensor, out: Tensor, x: Tensor) -> Tensor:
     """Return ``out`` for the input ``known``, and what ``module`` computes for any other."""
-    remembered: Any = Remembered.apply if x is known else None
+    remembered: Any = Remembered.apply
     found: Tensor = (
-        type(module).forward(module, x)
-        if remembered is None
-        else remembered(x, module.weight, out)
+        remembered(x, module.weight, out) if x is known else type(module).forward(module, x)
     )
     return found
 

@@ -22,7 +22,7 @@ STRENGTHS = (1e-2, 1e-1)
 # Nodes and columns that are used at most, which bounds the cost on large graphs.
 MOST_NODES, WIDEST = 500, 192
 FEWEST_NODES = 10
-SEED = 0  # of the random directions onto which wider embeddings are projected
+SEED = 0  # of the random signs with which the columns of wider embeddings are added up
 
 
 @dataclass(frozen=True)
