@@ -211,7 +211,7 @@ class Probe:
         row: Row = {"layer": self._next_layer(), "name": name, "type": type_name(layer)}
         row |= {"nodes": x.size(0), "width": x.size(1)}
         graph = self._graph_of(adjacency_of_call(layer, args, kwargs), name or type_name(layer), x)
-        row |= self.measures.evaluate(x.detach(), graph)
+        row |= self.measures.evaluate(x.detach(), graph, self._precision(x))
         entering = embedding_of(args[0] if args else kwargs.get("x"), graph)
         if "dead_units" in row:
             # The dead units of a layer behind its activation are the zero columns of the next
@@ -250,6 +250,10 @@ class Probe:
                 self.rows.append(row)
         except GraphError as error:
             warnings.warn(f"{name or type_name(layer)} cannot be measured: {error}", stacklevel=3)
+
+    def _precision(self, x: Tensor) -> torch.dtype:
+        """Return the dtype of sums over edges."""
+        return torch.float64
 
     def _next_layer(self) -> int:
         return int(self.rows[-1]["layer"]) + 1 if self.rows else 1

@@ -13,6 +13,7 @@ from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 import eamp
 from diagnostics.faulty_models import Apply, Stack, average, features, grid, scale
 from eamp.diagnostics.causes.attribution import PARTS, QUANTITIES, factors
+from eamp.diagnostics.causes.dissection import WIDEST
 
 
 class Residual(Stack):
@@ -71,6 +72,12 @@ def test_gradients_are_those_of_autograd() -> None:
     np.testing.assert_allclose(
         table["input_gradient"], [float(g.norm()) for g in expected], rtol=1e-5
     )
+
+
+def test_the_parts_of_the_gradient_at_wide_features_are_not_measured() -> None:
+    table = eamp.diagnose(GCN(WIDEST + 1, 16, 3), (features(WIDEST + 1), grid())).table
+    assert table["weights_gradient"].isna().tolist() == [True, False, False]
+    assert table["input_gradient"].notna().all()
 
 
 def test_unknown_parts_are_nan() -> None:

@@ -17,6 +17,7 @@ from eamp.diagnostics import (
     numerical_rank,
     rank_one_distance,
 )
+from eamp.diagnostics.measures import embedding
 
 
 @st.composite
@@ -103,6 +104,19 @@ def test_column_correlation_sees_neither_scales_nor_offsets_nor_constant_units()
     assert column_correlation(moved).item() == pytest.approx(expected)
     beside = torch.cat([x, torch.full((30, 2), 0.1)], 1)
     assert column_correlation(beside).item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_products_are_summed_over_all_blocks_of_rows(offset: float) -> None:
+    rows = 5 * embedding.BLOCK // 2 // 8
+    x = torch.randn(rows, 8, generator=torch.Generator().manual_seed(0)) + offset
+    means, products = embedding.Embedding(x).moments
+    torch.testing.assert_close(means, x.double().mean(0))
+    torch.testing.assert_close(products / (rows - 1), x.double().T.cov())
+    narrow = embedding.Embedding(x, dtype=torch.float32)
+    torch.testing.assert_close(narrow.moments, (means, products))
+    expected = torch.linalg.svdvals(x.double())
+    torch.testing.assert_close(narrow.singular_values.flip(0), expected, rtol=1e-6, atol=0)
 
 
 def test_norm_is_the_root_mean_square() -> None:

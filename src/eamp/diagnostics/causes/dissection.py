@@ -12,14 +12,17 @@ from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
 from eamp.diagnostics.causes.jacobian import largest_singular_value
+from eamp.diagnostics.causes.linear_maps import LinearMaps
 from eamp.diagnostics.causes.linear_probe import LabelledNodes
 from eamp.diagnostics.causes.replay import without_aggregation
 from eamp.diagnostics.measures.embedding import Embedding, embedding_of
 from eamp.diagnostics.probing import Probe, Row
 from eamp.graph import Graph
+from eamp.ops.precision import accumulate_dtype
 
-# The rank of a wider input, such as words, would cost more than all layers together.
-WIDEST_RANK = 512
+# The rank of a wider input, such as words, would cost more than all layers together, and what the
+# first layer's weights do to a gradient as much as ten layers.
+WIDEST = 512
 SEED = 0  # of the random gradient at the output
 
 
@@ -51,6 +54,7 @@ class Dissection(Probe):
         super().__init__(model, **options)
         self.parts, self.backward, self.nodes = parts, backward, nodes
         self.jacobians, self.recording = jacobians, backward or jacobians
+        self.linear_maps = LinearMaps()
         self.calls: list[Call] = []
         self.features: Tensor | None = None  # the input of the first layer
         self.graph: Graph | None = None  # and its graph
@@ -60,11 +64,17 @@ class Dissection(Probe):
         super().__enter__()
         if self.recording:
             self._handles += [watch_input(layer) for layer in self.watched]
+        if self.parts:
+            self._handles += [h for layer in self.watched for h in self.linear_maps.watch(layer)]
         return self
 
     def _start_pass(self) -> None:
         super()._start_pass()
         self.calls, self.features, self.graph = [], None, None
+
+    def _precision(self, x: Tensor) -> torch.dtype:
+        # Only ratios are read, which need no more digits than the embedding itself has.
+        return accumulate_dtype(x)
 
     def _also_measure(
         self,
@@ -83,8 +93,9 @@ class Dissection(Probe):
         alone, leaf = None, None
         if self.parts and x is not None:
             leaf = x.detach().requires_grad_(self.recording)
-            with torch.set_grad_enabled(self.recording):
+            with torch.set_grad_enabled(self.recording), self.linear_maps.reused(x, leaf):
                 alone = without_aggregation(layer, leaf, args, kwargs, out.shape)
+        self.linear_maps.clear()
         row = {f"input_{name}": value for name, value in state(entering).items()}
         row |= {f"alone_{name}": value for name, value in state(embedding_of(alone, graph)).items()}
         if self.nodes is not None:
@@ -152,7 +163,10 @@ class Dissection(Probe):
         for k, (row, call) in enumerate(zip(self.rows, self.calls, strict=True)):
             names = ("gradient", "input_gradient", "layer_gradient")
             row |= dict(zip(names, lengths[3 * k : 3 * k + 3], strict=True))
-            row["alone_gradient"] = length(call.back_alone(at_outputs[k], self.jacobians))
+            # No verdict reads the parts of the first layer's gradient, whose input may be words.
+            read = k > 0 or call.leaf is None or call.leaf.size(1) <= WIDEST
+            back = call.back_alone(at_outputs[k], self.jacobians) if read else None
+            row["alone_gradient"] = length(back)
 
 
 class Call:
@@ -246,7 +260,7 @@ def state(found: Embedding | None) -> dict[str, float]:
         energy = math.nan
         if found.on_graph:
             energy = float(torch.fmin(found.relative_energy(), found.rayleigh_quotient()))
-        rank = float(found.effective_rank()) if min(found.x.shape) <= WIDEST_RANK else math.nan
+        rank = float(found.effective_rank()) if min(found.x.shape) <= WIDEST else math.nan
         return {"norm": float(found.norm()), "energy": energy, "rank": rank}
 
 

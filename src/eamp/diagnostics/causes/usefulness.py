@@ -28,7 +28,8 @@ class Usefulness:
     Attributes:
         nodes: the number of labelled nodes on which accuracies are taken.
         features: accuracy of a linear probe on the input features.
-        propagation: accuracy of a linear probe on features that were propagated k times, by k.
+        propagation: accuracy of a linear probe on features that were propagated k times, by k, a
+            power of two.
         layers: accuracy of a linear probe on the output of every layer.
         model: accuracy of the model's own answers; NaN if it does not return a value per class.
         learned: whether the model answers better than chance on the nodes it is trained on;
@@ -105,7 +106,7 @@ def usefulness(
         accuracy, propagated = nodes.accuracy(x), {}
         for k in range(1, len(layers) + 1):
             x = gcn_propagate(x, graph)
-            if k & (k - 1) == 0 or k == len(layers):  # powers of two, to save time
+            if k & (k - 1) == 0:  # powers of two, to save time
                 propagated[k] = nodes.accuracy(x)
     learned = None if trained_on is None else better_than_chance(out, trained_on)
     return Usefulness(

@@ -6,6 +6,7 @@ The measures are documented where they are public, in :mod:`~eamp.diagnostics.me
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,8 @@ from eamp.ops.precision import accumulate_dtype
 
 # Squares of differences of 1e-7 of this can be held in float32.
 SMALL = 1e-8
+# Entries whose products are summed at a time: in float64 they fit into a processor's cache.
+BLOCK = 2**17
 
 
 class Embedding:
@@ -55,30 +58,38 @@ class Embedding:
     def column_sizes(self) -> Tensor:
         """The largest absolute value of every column."""
         x = self.x.detach()
-        return x.abs().amax(0) if x.numel() else x.new_zeros(1)
+        return torch.maximum(x.amax(0), -x.amin(0)) if x.numel() else x.new_zeros(1)
 
     @cached_property
-    def largest(self) -> Tensor:
+    def largest(self) -> float:
         """The largest absolute value of all entries, on all parts of the graph."""
         sizes = self.column_sizes.double()
-        return sizes.amax() if self._graph is None else self._graph.largest(sizes)
+        return float(sizes.amax() if self._graph is None else self._graph.largest(sizes))
 
     @cached_property
-    def unit(self) -> Tensor:
+    def unit(self) -> float:
         """The largest absolute value if its square might underflow or overflow, or else 1."""
-        ordinary = (self.largest > SMALL) & (self.largest < 1 / SMALL)
-        return torch.where(ordinary | (self.largest == 0), 1.0, self.largest)
+        ordinary = SMALL < self.largest < 1 / SMALL
+        return 1.0 if ordinary or self.largest == 0 else self.largest
+
+    @property
+    def squared_unit(self) -> float:
+        """The square of :attr:`unit`; infinite if it overflows."""
+        return self.unit * self.unit
 
     @cached_property
     def scaled(self) -> Tensor:
         """The features over :attr:`unit`, so that no square underflows or overflows."""
-        x = self.x.to(self.dtype)
-        return x if bool(self.unit == 1) else x / self.unit.to(self.dtype)
+        return self.over_unit(self.x.to(self.dtype))
+
+    def over_unit(self, x: Tensor) -> Tensor:
+        """Return some of the features over :attr:`unit`."""
+        return x if self.unit == 1 else x / self.unit
 
     @cached_property
     def squared_rows(self) -> Tensor:
         """‖x_i‖² of the scaled features."""
-        return self.scaled.square().sum(1).double()
+        return torch.linalg.vector_norm(self.scaled, dim=1).double().square()
 
     @cached_property
     def differences(self) -> Tensor:
@@ -95,14 +106,19 @@ class Embedding:
     def node_energies(self) -> Tensor:
         """E_i = C_i/2 Σ_j a_ij ‖x_i − x_j‖² of the features themselves."""
         like = self.differences.new_empty(0, self.x.size(1))
-        return energy_normaliser(like, self.graph) * (self.unit.square() / 2) * self.differences
+        return energy_normaliser(like, self.graph) * (self.squared_unit / 2) * self.differences
 
     @cached_property
     def moments(self) -> tuple[Tensor, Tensor]:
         """The mean of every scaled column, ``[F]``, and products of centred columns, ``[F, F]``."""
-        means = self.scaled.mean(0, dtype=torch.float64)
-        centred = self.scaled - means  # in float64, because the means are
-        return means, centred.T @ centred
+        size, width = self.scaled.shape
+        start = self.scaled.mean(0).double()  # near the means, which are then corrected
+        total, products = start.new_zeros(width), start.new_zeros(width, width)
+        for block in self.scaled.split(max(1, BLOCK // max(1, width))):
+            centred = block - start  # in float64, because the means are
+            total, products = total + centred.sum(0), products + gram_matrix(centred)
+        rest = total / size
+        return start + rest, products - size * rest.outer(rest)
 
     @cached_property
     def singular_values(self) -> Tensor:
@@ -116,8 +132,7 @@ class Embedding:
             means, products = self.moments
             gram = products + self.x.size(0) * means.outer(means)
         else:
-            scaled = self.scaled.double()
-            gram = scaled @ scaled.T
+            gram = gram_matrix(self.over_unit(self.x.double()).T)
         if not bool(gram.isfinite().all()):
             return gram.new_full(gram.shape[:1], torch.nan)
         return torch.linalg.eigvalsh(gram).clamp(min=0).sqrt()
@@ -133,11 +148,11 @@ class Embedding:
 
     def rusch_energy(self) -> Tensor:
         """Return the energy without normalisation."""
-        return self.unit.square() * self.graph.total(self.differences) / self.graph.total_nodes
+        return self.squared_unit * self.graph.total(self.differences) / self.graph.total_nodes
 
     def laplacian_energy(self) -> Tensor:
         """Return the energy under the normalised Laplacian."""
-        return self.unit.square() * self.graph.total(self.normalised_differences) / 2
+        return self.squared_unit * self.graph.total(self.normalised_differences) / 2
 
     def relative_energy(self) -> Tensor:
         """Return the share of the embedding that differs across an edge."""
@@ -151,8 +166,8 @@ class Embedding:
 
     def norm(self) -> Tensor:
         """Return the root mean square of the entries."""
-        if not bool((self.largest > 0) & self.largest.isfinite()):
-            return self.largest
+        if not 0 < self.largest < math.inf:
+            return self.x.new_tensor(self.largest, dtype=torch.float64)
         return self.unit * (self.squared_rows.sum() / self.x.numel()).sqrt()
 
     def dead_units(self) -> Tensor:
@@ -196,6 +211,14 @@ class Embedding:
         unit = torch.where(varying, 1 / length, 0.0)
         total = (unit.unsqueeze(1) * products * unit).abs().sum()
         return (total - count) / (count * (count - 1))
+
+
+def gram_matrix(x: Tensor) -> Tensor:
+    """Return XᵀX."""
+    if x.requires_grad or not x.is_cpu:
+        return x.T @ x
+    rows = x.numpy()
+    return torch.from_numpy(rows.T @ rows)  # NumPy computes one half of the symmetric matrix
 
 
 def rescaled(x: Tensor) -> Tensor:

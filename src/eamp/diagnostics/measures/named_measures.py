@@ -52,11 +52,16 @@ class Measures:
     on_graph: dict[str, OnEmbedding]
     on_features: dict[str, OnEmbedding] = field(default_factory=dict)
 
-    def evaluate(self, x: Tensor, graph: Graph | None) -> dict[str, float]:
-        """Return every measure as a number; without a graph, NaN for those that need one."""
+    def evaluate(
+        self, x: Tensor, graph: Graph | None, dtype: torch.dtype = torch.float64
+    ) -> dict[str, float]:
+        """Return every measure as a number; without a graph, NaN for those that need one.
+
+        Sums over edges are in ``dtype``, see :class:`Embedding`.
+        """
         if graph is not None and self.on_features:
             graph.require_all_rows(f"measuring {', '.join(self.on_features)}")
-        embedding = Embedding(x, graph)
+        embedding = Embedding(x, graph, dtype)
         with torch.no_grad():
             row = {
                 name: math.nan if graph is None else float(measure(embedding))
