@@ -212,3 +212,24 @@ def test_sentences(path: str) -> None:
     for function in SENTENCES[path]:
         for expected in function():
             assert expected in page
+
+
+def test_sentences_on_the_rival_methods() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "deep_models.csv")
+    table["method"] = table["name"].str.split(" [", regex=False).str[0]
+    by = ["method", "data", "depth"]
+    best = table.loc[table.groupby(by)["best_val"].idxmax()].set_index(by)["test"].mul(100)
+    if table["seed"].nunique() > 1:  # the sentences are those of one seed
+        raise AssertionError("write the sentences below the table of rival methods anew")
+    mixing = best[["EGNN", "APPNP"]].unstack("depth")
+    assert ((mixing[16] - mixing[64]) < 1).all()
+    leading = best[["EGNN", "APPNP"]].groupby(["data", "depth"]).max()
+    assert (leading - best["GRAND"]).max() < 12
+    plain = ["GAT", "GraphSAGE", "DropEdge", "noisy nodes", "entropic GAT", "entropic GraphSAGE"]
+    assert best[plain].unstack("depth")[[16, 64]].max(axis=None) < 36
+    for method in ("GAT", "GraphSAGE"):
+        change = best[f"entropic {method}"] - best[method]
+        assert change.unstack("depth")[4].max() < -2
+        assert best[f"entropic {method}"].unstack("depth")[64].max() < 30
+    assert best["residual GCN", "cora"].min() > 70
+    assert best["residual GCN", "citeseer", 64] < 40
