@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from eamp.experiments import statistics
 from eamp.nn.step.options import TEMPERATURE, WEIGHT
 from eamp.paper import tables as paper_tables
 from eamp.paper.frames import load_frames
@@ -233,3 +234,17 @@ def test_sentences_on_the_rival_methods() -> None:
         assert best[f"entropic {method}"].unstack("depth")[64].max() < 30
     assert best["residual GCN", "cora"].min() > 70
     assert best["residual GCN", "citeseer", 64] < 40
+
+
+def test_sentences_on_mutag() -> None:
+    page, table = text_of("docs/results/tasks/README.md"), pd.read_csv(RESULTS / "tasks/mutag.csv")
+    found = table.pivot(index="split", columns=["name", "depth"], values="test_metric")
+    for depth, sentence in ((4, "+3.2 (95 % interval −2.9 to +9.2)"), (16, "+4.8 (−1.0 to +10.5)")):
+        change = statistics.paired(found["Entropic GIN", depth] - found["GIN", depth])
+        ends = (change.change, change.low, change.high)
+        mean, low, high = (f"{100 * value:+.1f}" for value in ends)
+        numbers = f"{mean} ({low} to {high})".replace("-", "−")
+        assert sentence.replace("95 % interval ", "") == numbers
+        assert sentence in page
+    falls = [100 * (found[name, 4] - found[name, 16]).mean() for name in ("GIN", "Entropic GIN")]
+    assert [round(fall) for fall in falls] == [7, 6]
