@@ -85,7 +85,10 @@ def layers_figure(diagnosis: Diagnosis) -> Figure:
     table = diagnosis.table.assign(network="the model")
     looks = {"the model": Look(PUSH)}
     panels = [panel(table, name, looks, diagnosis.layer) for name in drawn_measures(table)]
-    caption = "Every measure against depth."
+    caption = (
+        "Every measure of a layer's output against depth. The verdict reads the larger of a value "
+        "at the output and at the next layer's input, behind the activation."
+    )
     if diagnosis.layer is not None:
         row = table.iloc[diagnosis.layer - 1]
         caption += (
