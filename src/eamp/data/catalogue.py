@@ -115,7 +115,7 @@ def available() -> list[Entry]:
         >>> [entry.name for entry in available()][6:10]
         ['grid:<rows>x<columns>', 'csbm', 'chains', 'distance']
         >>> [entry.name for entry in available()][10:14]
-        ['<path>.npz', 'pyg:<Dataset>[/<name>]', 'undirected:<name>', 'labels_per_class=5:<name>']
+        ['<path>.npz', 'pyg:<Dataset>[/<name>]', 'undirected:<name>', 'redrawn_split:<name>']
     """
     about = "{} nodes, {} edges, {} features, {} classes".format
     return [

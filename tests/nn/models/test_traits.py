@@ -45,7 +45,7 @@ def test_see_through_a_compiled_model() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_of_the_models(name: str) -> None:
     model = traits(MODELS[name](4, 8, 3, 2))
-    dense = ("noisy-gcn", "gat", "graphsage", "gin", "random-propagation")
+    dense = ("noisy-gcn", "gat", "graphsage", "gin")
     assert model.takes_sparse_features == (name not in dense)
     assert (model.auxiliary_loss is not None) == (name in ("egnn", "noisy-gcn"))
     assert model.probed_layers == ("conv" if name == "g2" else None)
