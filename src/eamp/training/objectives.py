@@ -31,8 +31,8 @@ class Consistency:
     target without a derivative. Dropout and other noise of the model add to the differences between
     the passes.
 
-    With few labels a large weight can confirm a wrong class from the first epochs on; the training
-    then stays at a low validation accuracy. Compare with a run without consistency.
+    With few labels and a large weight some runs end far below those without consistency, so compare
+    the two on your own split.
 
     BibTeX key for ``eamp cite``: ``feng2020graph``.
 
