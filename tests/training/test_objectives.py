@@ -23,7 +23,7 @@ CONSISTENT = SHORT.with_changes(consistency={"passes": 2, "weight": 2.0})
 LOGITS = torch.tensor([[[2.0, 0.0], [0.0, 0.1]], [[1.0, 0.5], [0.3, 0.0]]], dtype=torch.float64)
 
 
-def loss_of(options: dict[str, Any], logits: Tensor = LOGITS) -> Tensor:
+def loss_of(options: dict[str, Any], logits: Tensor = LOGITS, epoch: int = 0) -> Tensor:
     """The loss of given logits, pass by pass, whose cross-entropy is replaced by their sum."""
     passes = iter(logits)
     two_nodes = eamp.Graph(torch.tensor([[0, 1], [1, 0]]))
@@ -33,6 +33,7 @@ def loss_of(options: dict[str, Any], logits: Tensor = LOGITS) -> Tensor:
         torch.ones(2, 3),
         two_nodes,
         lambda given: given.sum(),
+        epoch,
     )
 
 
@@ -57,6 +58,24 @@ def test_only_confident_nodes_count() -> None:
     assert float(first) < float(both)
     assert float(first - plain) == pytest.approx(float(alone - 2 * LOGITS[:, 0].sum(1).mean()) / 2)
     assert float(loss_of({"confidence": 1.0})) == pytest.approx(float(plain))
+
+
+def test_the_weight_grows_over_the_first_epochs() -> None:
+    plain = float(LOGITS.sum((1, 2)).mean())
+    spread = float(loss_of({"weight": 1.0})) - plain
+    found = [float(loss_of({"weight": 2.0, "warmup": 4}, epoch=epoch)) for epoch in (0, 1, 4, 9)]
+    assert found == pytest.approx(
+        [plain, plain + spread / 2, plain + 2 * spread, plain + 2 * spread]
+    )
+
+
+def test_training_hands_over_the_number_of_its_epoch() -> None:
+    late = SHORT.with_changes(consistency={"passes": 2, "weight": 2.0, "warmup": SHORT.epochs - 1})
+    none = SHORT.with_changes(consistency={"passes": 2, "weight": 0.0})
+    histories = [train(network(), graph(), rules).history for rules in (late, none)]
+    # The weight of the first epoch is 0, that of the second is not.
+    assert histories[0][0] == histories[1][0]
+    assert histories[0][1].train_loss != histories[1][1].train_loss
 
 
 def test_the_target_has_no_derivative() -> None:
@@ -88,7 +107,7 @@ def test_every_pass_drops_other_rows() -> None:
         return x[:, :2]
 
     data = graph()
-    given = (run, torch.ones(80, 3), eamp.Graph(data.edge_index, 80), lambda x: x.sum())
+    given = (run, torch.ones(80, 3), eamp.Graph(data.edge_index, 80), lambda x: x.sum(), 0)
     consistency_loss(Consistency(passes=3, drop_rows=0.4), *given)
     assert len(seen) == 3
     masks = [x[:, 0] != 0 for x in seen]

@@ -31,8 +31,9 @@ class Consistency:
     target without a derivative. Dropout and other noise of the model add to the differences between
     the passes.
 
-    With few labels and a large weight some runs end far below those without consistency, so compare
-    the two on your own split.
+    With few labels and a large weight, targets that are still wrong can confirm themselves in the
+    first epochs, and a run ends far below one without consistency. ``warmup`` prevents most of it:
+    in epoch *e*, counted from 0, the weight is :math:`\lambda \min(1, e / \mathrm{warmup})`.
 
     BibTeX key for ``eamp cite``: ``feng2020graph``.
 
@@ -43,12 +44,13 @@ class Consistency:
         drop_rows: Probability of setting the features of a node to 0; those of others are divided
             by one minus it.
         confidence: :math:`\tau`. Nodes whose mean is less certain do not count in the second term.
+        warmup: Number of epochs over which the weight grows from 0 to :math:`\lambda`.
 
     Example:
         >>> from eamp.training import PROTOCOLS
         >>> protocol = PROTOCOLS["standard"].with_changes(consistency={"passes": 2, "weight": 0.7})
         >>> protocol.consistency
-        Consistency(passes=2, weight=0.7, temperature=0.5, drop_rows=0.5, confidence=0.0)
+        Consistency(passes=2, weight=0.7, temperature=0.5, drop_rows=0.5, confidence=0.0, warmup=0)
     """
 
     passes: int = 4
@@ -56,9 +58,11 @@ class Consistency:
     temperature: float = 0.5
     drop_rows: float = 0.5
     confidence: float = 0.0
+    warmup: int = 0
 
     def __post_init__(self) -> None:
         check_count("passes of consistency", self.passes)
+        check_count("warmup of consistency", self.warmup, lowest=0)
         for name in ("drop_rows", "confidence"):
             check_share(f"{name} of consistency", getattr(self, name))
         for name, value in (("weight", self.weight), ("temperature", self.temperature)):
@@ -86,6 +90,10 @@ class Consistency:
             raise ValueError(f"consistency has no {', '.join(unknown)}; it has {', '.join(names)}.")
         return cls(**given)
 
+    def weight_at(self, epoch: int) -> float:
+        """Return the weight in an epoch, counted from 0."""
+        return self.weight * min(1.0, epoch / self.warmup) if self.warmup else self.weight
+
 
 def consistency_loss(
     consistency: Consistency,
@@ -93,6 +101,7 @@ def consistency_loss(
     x: Tensor,
     graph: Graph,
     supervised: Callable[[Tensor], Tensor],
+    epoch: int,
 ) -> Tensor:
     """Return the loss of several passes; of a part of a graph, its share of the loss.
 
@@ -103,6 +112,7 @@ def consistency_loss(
         graph: the graph, whose row numbers decide which rows are dropped: the same in the whole
             graph and in its parts.
         supervised: returns the cross-entropy of logits, and is called after every pass.
+        epoch: the number of the epoch, counted from 0.
     """
     losses, passes = [], []
     for _ in range(consistency.passes):
@@ -115,4 +125,4 @@ def consistency_loss(
     counted = mean.amax(1) >= consistency.confidence
     distances = (p - target).square().sum(2) * counted
     spread = distances.sum() / (consistency.passes * max(graph.total_nodes, 1))
-    return torch.stack(losses).mean() + consistency.weight * spread
+    return torch.stack(losses).mean() + consistency.weight_at(epoch) * spread

@@ -11,7 +11,13 @@ from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, scale_weights
+from eamp.nn.models.initial_weights import (
+    InitialWeights,
+    check_initial_weights,
+    mirror_weights,
+    scale_weights,
+)
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
 
 
 class GCN(NodeClassifier):
@@ -37,8 +43,12 @@ class GCN(NodeClassifier):
         norm: The name of a PyG normalisation between each hidden layer and its activation, such as
             ``"BatchNorm"`` or ``"GraphNorm"``, or ``None``. It follows the step. For pair
             normalisation see :class:`PairNormGCN`.
-        initial_gain: Factor on the initial (Glorot) weights of the hidden layers.
-            :math:`\sqrt 2` keeps the scale of an embedding through weights and ReLU.
+        initial_weights: ``"glorot"``, or ``"mirrored"`` for weights with which the network begins
+            as a linear map that keeps the scale of an embedding through weights and ReLU; see
+            :func:`~eamp.nn.models.initial_weights.mirror_weights`. The latter needs an even number
+            of hidden channels.
+        initial_gain: Factor on the initial weights of the hidden layers. With Glorot's,
+            :math:`\sqrt 2` keeps the scale of an embedding.
         input_gain: A further factor on the initial weights of the first hidden layer. It sets the
             scale of the embedding, beside which learned biases are small or large.
         output_gain: Factor on the initial weights of the output layer: the scale of the first
@@ -59,6 +69,7 @@ class GCN(NodeClassifier):
         entropy: Entropy = None,
         form: Literal["authors", "paper"] = "authors",
         norm: str | None = None,
+        initial_weights: InitialWeights = "glorot",
         initial_gain: float = 1.0,
         input_gain: float = 1.0,
         output_gain: float = 1.0,
@@ -85,16 +96,25 @@ class GCN(NodeClassifier):
         if paper and norm:
             raise ValueError("norm is an option of form='authors'; form='paper' has none.")
         self.norms = ModuleList(norm_of(norm, width) for width in widths[1:])
+        check_initial_weights(initial_weights, hidden_channels)
+        if paper and initial_weights != "glorot":
+            raise ValueError(
+                f"initial_weights={initial_weights!r} is for form='authors'; form='paper' has "
+                "'glorot'."
+            )
+        self.initial_weights = initial_weights
         self.initial_gain, self.input_gain, self.output_gain = initial_gain, input_gain, output_gain
-        self.scale_weights()
+        self.prepare_weights()
 
     def reset_parameters(self) -> None:
-        """Reset every layer, and scale the initial weights by the gains."""
+        """Reset every layer, and prepare the initial weights anew."""
         super().reset_parameters()
-        self.scale_weights()
+        self.prepare_weights()
 
-    def scale_weights(self) -> None:
-        """Multiply the initial weights of the layers by the gains."""
+    def prepare_weights(self) -> None:
+        """Mirror the initial weights if asked to, and multiply them by the gains."""
+        if self.initial_weights == "mirrored" and self.num_layers:
+            mirror_weights([*self.convs, self.output])
         scale_weights(self.convs, self.initial_gain, "initial_gain")
         scale_weights(self.convs[:1], self.input_gain, "input_gain")
         scale_weights(self.output, self.output_gain, "output_gain")

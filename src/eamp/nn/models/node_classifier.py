@@ -1,9 +1,7 @@
 """The base class of the models: the arguments, shapes and methods that they have in common."""
 
-import math
 from collections.abc import Iterable
 
-import torch
 from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.nn.inits import reset
@@ -91,13 +89,3 @@ def entropic_layers(
     The step is taken at ``placement`` if ``entropy`` is a mapping that does not say where.
     """
     return number_layers(ModuleList(entropic(layer, entropy, placement) for layer in layers))
-
-
-@torch.no_grad()
-def scale_weights(layers: Module, gain: float, name: str) -> None:
-    """Multiply the weights, not the biases, of graph convolutions by the gain of a given name."""
-    if isinstance(gain, bool) or not 0 < gain < math.inf:
-        raise ValueError(f"{name} must be a number > 0, but is {gain!r}.")
-    for key, parameter in layers.named_parameters():
-        if key.endswith("lin.weight"):
-            parameter.mul_(gain)

@@ -10,7 +10,13 @@ from eamp.nn.checks import check_count
 from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.conv.pair_norm import PairNorm
 from eamp.nn.entropic import Entropy
-from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers, scale_weights
+from eamp.nn.models.initial_weights import (
+    InitialWeights,
+    check_initial_weights,
+    mirror_weights,
+    scale_weights,
+)
+from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
 
 
 class PairNormGCN(NodeClassifier):
@@ -25,6 +31,7 @@ class PairNormGCN(NodeClassifier):
     Args:
         scale: See :class:`PairNorm`.
         scale_individually: See :class:`PairNorm`.
+        initial_weights: As in :class:`GCN`. Pair normalisation keeps mirror images what they are.
         output_gain: Factor on the initial weights of the output convolution.
         count_output: Count the output convolution among ``num_layers``, as the paper's authors did.
 
@@ -43,6 +50,7 @@ class PairNormGCN(NodeClassifier):
         entropy: Entropy = None,
         scale: float = 1.0,
         scale_individually: bool = False,
+        initial_weights: InitialWeights = "glorot",
         output_gain: float = 1.0,
         count_output: bool = False,
         checkpoint: bool = False,
@@ -54,12 +62,19 @@ class PairNormGCN(NodeClassifier):
         self.convs = entropic_layers((GCNConv(*pair) for pair in pairwise(widths)), entropy)
         self.norm = PairNorm(scale, scale_individually)
         self.output = GCNConv(widths[-1], out_channels)
-        self.output_gain = output_gain
-        scale_weights(self.output, output_gain, "output_gain")
+        check_initial_weights(initial_weights, hidden_channels)
+        self.initial_weights, self.output_gain = initial_weights, output_gain
+        self.prepare_weights()
 
     def reset_parameters(self) -> None:
-        """Reset every layer, and scale the initial weights of the output convolution."""
+        """Reset every layer, and prepare the initial weights anew."""
         super().reset_parameters()
+        self.prepare_weights()
+
+    def prepare_weights(self) -> None:
+        """Mirror the initial weights if asked to, and scale those of the output convolution."""
+        if self.initial_weights == "mirrored" and len(self.convs):
+            mirror_weights([*self.convs, self.output])
         scale_weights(self.output, self.output_gain, "output_gain")
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:

@@ -57,15 +57,15 @@ class NodeTask(Task):
         self.one_pass = process.sum(differs).item() == 0 and self.protocol.consistency is None
         self.out: Tensor | None = None  # of the last pass, which may serve the next epoch
 
-    def batches(self, epoch: int) -> Iterable[None]:
-        """Return one batch, all training nodes."""
-        return (None,)
+    def batches(self, epoch: int) -> Iterable[int]:
+        """Return the number of the epoch, whose only batch has all training nodes."""
+        return (epoch,)
 
-    def loss(self, batch: None) -> Tensor:
+    def loss(self, batch: int) -> Tensor:
         """Return the loss over all training nodes, with the auxiliary loss of the model."""
-        if self.protocol.consistency is not None:
+        if (options := self.protocol.consistency) is not None:
             return consistency_loss(
-                self.protocol.consistency, self.run, self.x, self.graph, self.supervised
+                options, self.run, self.x, self.graph, self.supervised, epoch=batch
             )
         if self.out is None or not self.one_pass:
             self.out = self.example()

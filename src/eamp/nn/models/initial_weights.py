@@ -1,0 +1,70 @@
+"""Initial weights of plain stacks: their scale, and weights with which a stack begins linear."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+InitialWeights: TypeAlias = Literal["glorot", "mirrored"]
+
+
+def check_initial_weights(given: str, hidden_channels: int) -> None:
+    """Raise an error unless ``given`` is a kind of initial weights that fits the width."""
+    if given not in get_args(InitialWeights):
+        expected = ", ".join(map(repr, get_args(InitialWeights)))
+        raise ValueError(f"initial_weights must be one of {expected}, but is {given!r}.")
+    if given == "mirrored" and hidden_channels % 2:
+        raise ValueError(
+            "initial_weights='mirrored' needs an even number of hidden channels, but there are "
+            f"{hidden_channels}; take {hidden_channels + 1}."
+        )
+
+
+@torch.no_grad()
+def mirror_weights(layers: Sequence[Module]) -> None:
+    r"""Give a stack of graph convolutions mirrored weights, with which it begins as a linear map.
+
+    From `"The Shattered Gradients Problem: If resnets are the answer, then what is the question?"
+    <https://arxiv.org/abs/1702.08591>`_ (Balduzzi et al., 2017). With orthogonal matrices
+    :math:`Q_\ell`, and weights that act from the left,
+
+    .. math::
+        W_1 = \begin{pmatrix} Q_1 \\ -Q_1 \end{pmatrix}, \qquad
+        W_\ell = \begin{pmatrix} Q_\ell & -Q_\ell \\ -Q_\ell & Q_\ell \end{pmatrix}, \qquad
+        W_L = \begin{pmatrix} V & -V \end{pmatrix}
+
+    One half of the features is the mirror image of the other before every ReLU. Because of
+    :math:`\mathrm{ReLU}(z) - \mathrm{ReLU}(-z) = z` nothing is lost, and without biases the stack
+    computes :math:`\hat{A}^L \mathbf{X} Q_1^\top Q_2^\top \cdots V^\top`. Without the propagation
+    it would keep every length and every gradient.
+
+    Args:
+        layers: The layers of the network from input to output, at least two. Each has one matrix
+            whose name ends in ``lin.weight``, and zeros as biases.
+    """
+    first, *inner, last = [matrix for layer in layers for matrix in weights_of(layer)]
+    half = torch.empty_like(first[: len(first) // 2])
+    first.copy_(torch.cat([torch.nn.init.orthogonal_(half), -half]))
+    for weight in inner:
+        half = torch.empty_like(weight[: len(weight) // 2, : weight.size(1) // 2])
+        row = torch.cat([torch.nn.init.orthogonal_(half), -half], dim=1)
+        weight.copy_(torch.cat([row, -row]))
+    half = last[:, : last.size(1) // 2].clone()  # as it was drawn
+    last.copy_(torch.cat([half, -half], dim=1))
+
+
+@torch.no_grad()
+def scale_weights(layers: Module, gain: float, name: str) -> None:
+    """Multiply the weights, not the biases, of graph convolutions by the gain of a given name."""
+    if isinstance(gain, bool) or not 0 < gain < math.inf:
+        raise ValueError(f"{name} must be a number > 0, but is {gain!r}.")
+    for weight in weights_of(layers):
+        weight.mul_(gain)
+
+
+def weights_of(layers: Module) -> Iterable[Tensor]:
+    """Return the weight matrices of graph convolutions."""
+    return [weight for name, weight in layers.named_parameters() if name.endswith("lin.weight")]
