@@ -161,3 +161,15 @@ def test_takes_other_convolutions() -> None:
     for alpha in (0.1, 0.2, 0.3):
         x = (1 - alpha) * gcn_propagate(x, GRAPH) + alpha * x_0
     torch.testing.assert_close(model(X, GRAPH), decoded(model, x))
+
+
+def test_input_dropout_is_that_of_the_encoder_alone() -> None:
+    model, seen = network(input_dropout=0.5), list[Tensor]()
+    model.encoder.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    model(torch.ones_like(X), GRAPH)
+    assert set(seen[0].unique().tolist()) == {0.0, 2.0}
+    x = torch.randn(GRAPH.num_nodes, 8)
+    assert model.drop(x, GRAPH) is x
+    assert network(dropout=0.3).input_dropout == 0.3
+    with pytest.raises(ValueError, match="input_dropout must be a number between 0 and 1"):
+        network(input_dropout=1.5)

@@ -11,6 +11,7 @@ from eamp.nn.conv.deep_conv import DeepConv, Weights
 from eamp.nn.entropic import Entropy, applied
 from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
 from eamp.nn.step.options import Placement
+from eamp.ops import dropout as drop_features
 
 
 class DeepGCN(NodeClassifier):
@@ -26,6 +27,7 @@ class DeepGCN(NodeClassifier):
 
     Args:
         dropout: Probability of dropping a feature before the encoder and before the decoder.
+        input_dropout: Probability of dropping a feature before the encoder. Default: ``dropout``.
         layer_dropout: Probability of dropping a feature before every layer. Default: ``dropout``.
         weights: How a layer transforms its features; see :class:`eamp.nn.DeepConv`.
         initial_residual: :math:`\alpha`, the share of the encoder's output in every layer.
@@ -52,6 +54,7 @@ class DeepGCN(NodeClassifier):
         *,
         dropout: float = 0.0,
         entropy: Entropy = None,
+        input_dropout: float | None = None,
         layer_dropout: float | None = None,
         weights: Weights = "none",
         initial_residual: float = 0.1,
@@ -67,6 +70,8 @@ class DeepGCN(NodeClassifier):
         channels = (in_channels, hidden_channels, out_channels)
         super().__init__(num_layers, dropout, checkpoint, *channels)
         self.residual, self.linear = residual, linear
+        self.input_dropout = dropout if input_dropout is None else input_dropout
+        check_share("input_dropout", self.input_dropout)
         layer_dropout = dropout if layer_dropout is None else layer_dropout
         check_share("layer_dropout", layer_dropout)
 
@@ -82,7 +87,8 @@ class DeepGCN(NodeClassifier):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
         graph = self.graph_of(x, edge_index)
-        x_0 = self.encoder(self.drop(x, graph)).relu()
+        x = drop_features(x, self.input_dropout, self.training, graph.rows)
+        x_0 = self.encoder(x).relu()
         numbers = range(self.num_layers)
         x = self.run(lambda x, number: self.layer(x, number, x_0, graph), numbers, x_0)
         return self.decoder(self.drop(x, graph))

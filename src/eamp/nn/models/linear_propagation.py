@@ -8,6 +8,7 @@ from eamp.nn.checks import check_count, check_share
 from eamp.nn.conv.deep_conv import DeepConv
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
+from eamp.ops import dropout as drop_features
 
 
 class LinearPropagation(NodeClassifier):
@@ -27,6 +28,8 @@ class LinearPropagation(NodeClassifier):
 
     Args:
         dropout: Probability of dropping a feature before every layer of the perceptron.
+        input_dropout: Probability of dropping a feature before the first of them. Default:
+            ``dropout``.
         alpha: :math:`\alpha`, between 0 and 1.
         mlp_layers: Number of layers of the perceptron.
 
@@ -43,6 +46,7 @@ class LinearPropagation(NodeClassifier):
         *,
         dropout: float = 0.0,
         entropy: Entropy = None,
+        input_dropout: float | None = None,
         alpha: float = 0.1,
         mlp_layers: int = 2,
         checkpoint: bool = False,
@@ -51,6 +55,8 @@ class LinearPropagation(NodeClassifier):
         super().__init__(num_layers, dropout, checkpoint, *channels)
         check_count("mlp_layers", mlp_layers)
         check_share("alpha", alpha)
+        self.input_dropout = dropout if input_dropout is None else input_dropout
+        check_share("input_dropout", self.input_dropout)
         widths = [in_channels] + [hidden_channels] * (mlp_layers - 1) + [out_channels]
         self.mlp = MLP(widths, dropout=dropout, norm=None)
         numbers = range(1, num_layers + 1)
@@ -62,5 +68,5 @@ class LinearPropagation(NodeClassifier):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
         graph = self.graph_of(x, edge_index)
-        x_0 = self.mlp(self.drop(x, graph))
+        x_0 = self.mlp(drop_features(x, self.input_dropout, self.training, graph.rows))
         return self.run(lambda x, step: step(x, x_0, graph), self.steps, x_0)
