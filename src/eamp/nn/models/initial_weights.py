@@ -28,8 +28,8 @@ def mirror_weights(layers: Sequence[Module]) -> None:
     r"""Give a stack of graph convolutions mirrored weights, with which it begins as a linear map.
 
     From `"The Shattered Gradients Problem: If resnets are the answer, then what is the question?"
-    <https://arxiv.org/abs/1702.08591>`_ (Balduzzi et al., 2017). With orthogonal matrices
-    :math:`Q_\ell`, and weights that act from the left,
+    <https://arxiv.org/abs/1702.08591>`_ (Balduzzi et al., 2017), where it is called *looks linear*.
+    With orthogonal matrices :math:`Q_\ell`, and weights that act from the left,
 
     .. math::
         W_1 = \begin{pmatrix} Q_1 \\ -Q_1 \end{pmatrix}, \qquad
@@ -39,7 +39,8 @@ def mirror_weights(layers: Sequence[Module]) -> None:
     One half of the features is the mirror image of the other before every ReLU. Because of
     :math:`\mathrm{ReLU}(z) - \mathrm{ReLU}(-z) = z` nothing is lost, and without biases the stack
     computes :math:`\hat{A}^L \mathbf{X} Q_1^\top Q_2^\top \cdots V^\top`. Without the propagation
-    it would keep every length and every gradient.
+    it would keep every length and every gradient. BibTeX key for ``eamp cite``:
+    ``balduzzi2017shattered``.
 
     Args:
         layers: The layers of the network from input to output, at least two. Each has one matrix
