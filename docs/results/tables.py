@@ -125,6 +125,10 @@ def regimes() -> str:
     deep = "plain stack, Cora, 128 layers"
     add(deep, "step, or larger initial weights?", "thermostat_depth", step, none)
     add(deep, "step, or PairNorm, scale 3?", "thermostat_depth", step, "PairNorm, scale 3 per node")
+    mirrored, recipe = "plain stack, mirrored weights, Cora, 64 layers", "mirrored"
+    add(mirrored, "step at T = 1, or none?", recipe, "T = 1", "no step")
+    add(mirrored, "step at T = 1, or PairNorm?", recipe, "T = 1", "PairNorm")
+    add(mirrored, "no step, or PairNorm?", recipe, "no step", "PairNorm")
     tasks = {
         "missing_features": ["missing_features:cora"],
         "corrupted": ["corrupted_features=0.3:cora"],
@@ -153,6 +157,8 @@ COMPARED = {
     "thermostat_searched": "entropic, T = 1",
     "thermostat_wide": "entropic, T = 1",
     "thermostat_depth": "entropic, T = 1",
+    "mirrored_search": "no step [3e-4]",
+    "mirrored": "no step",
     "remedies": "plain GCN",
 }
 CHOSEN = {
@@ -166,6 +172,7 @@ CHOSEN = {
 RIVALS = {
     "cora": "APPNP, consistency",
     "citeseer": "APPNP, consistency",
+    "start": "APPNP, consistency",
     "ablation": "ours, consistency",
     "random_splits": "APPNP, consistency",
     "harness_check": "GCN",

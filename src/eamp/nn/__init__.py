@@ -12,6 +12,7 @@ from eamp.nn.models.g2 import G2
 from eamp.nn.models.gcn import GCN
 from eamp.nn.models.gcnii import GCNII
 from eamp.nn.models.graph_level import GraphLevel
+from eamp.nn.models.initial_weights import mirror_weights
 from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
@@ -46,6 +47,7 @@ __all__ = [
     "Ramp",
     "ResidualGCN",
     "collapse_threshold",
+    "mirror_weights",
     "number_layers",
     "parameter_groups",
     "unwrap",

@@ -2,11 +2,12 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import Linear, Module
+from torch_geometric import nn as pyg
 
 import eamp
 from eamp.nn import GCN
 from eamp.nn.conv.gcn_conv import gcn_propagate
-from eamp.nn.models.initial_weights import scale_weights, weights_of
+from eamp.nn.models.initial_weights import mirror_weights, scale_weights, weights_of
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
 from problems import irregular_graph
 
@@ -42,7 +43,7 @@ def test_a_mirrored_stack_begins_as_the_linear_network_of_half_its_width() -> No
 
 
 def test_inner_weights_keep_every_length() -> None:
-    for weight in list(weights_of(mirrored()))[1:-1]:
+    for weight in weights_of(mirrored())[1:-1]:
         half = weight[:4, :4]
         torch.testing.assert_close(half @ half.T, torch.eye(4, dtype=half.dtype), **DRAWN)
 
@@ -93,6 +94,26 @@ def test_what_cannot_be_mirrored_is_refused(options: dict[str, object], expected
     given = {"in_channels": 5, "hidden_channels": 8, "out_channels": 3, "num_layers": 2, **options}
     with pytest.raises(ValueError, match=expected):
         GCN(**given)
+
+
+def test_mirrors_the_layers_of_a_model_of_pyg() -> None:
+    x, graph = problem()
+    model = pyg.GCN(5, 8, num_layers=DEPTH, out_channels=3).double()
+    mirror_weights(model.convs)
+    torch.testing.assert_close(model(-x, graph.edge_index), -model(x, graph.edge_index))
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        ([pyg.GCNConv(4, 4)], r"at least two layers .* got \[1\] matrices"),
+        ([pyg.GCNConv(4, 4), pyg.SAGEConv(4, 4)], r"got \[1, 0\] matrices"),
+        ([pyg.GCNConv(4, 4), pyg.GCNConv(4, 5), pyg.GCNConv(5, 3)], "even .* there are 5; take 6"),
+    ],
+)
+def test_layers_that_cannot_be_mirrored_are_refused(layers: list[Module], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        mirror_weights(layers)
 
 
 @pytest.mark.parametrize("gain", [0, -1, float("nan"), True])

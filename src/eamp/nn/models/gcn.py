@@ -96,7 +96,7 @@ class GCN(NodeClassifier):
         if paper and norm:
             raise ValueError("norm is an option of form='authors'; form='paper' has none.")
         self.norms = ModuleList(norm_of(norm, width) for width in widths[1:])
-        check_initial_weights(initial_weights, hidden_channels)
+        check_initial_weights(initial_weights)
         if paper and initial_weights != "glorot":
             raise ValueError(
                 f"initial_weights={initial_weights!r} is for form='authors'; form='paper' has "

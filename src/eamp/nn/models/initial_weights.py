@@ -1,7 +1,7 @@
 """Initial weights of plain stacks: their scale, and weights with which a stack begins linear."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
 import torch
@@ -11,20 +11,15 @@ from torch.nn import Module
 InitialWeights: TypeAlias = Literal["glorot", "mirrored"]
 
 
-def check_initial_weights(given: str, hidden_channels: int) -> None:
-    """Raise an error unless ``given`` is a kind of initial weights that fits the width."""
+def check_initial_weights(given: str) -> None:
+    """Raise an error unless ``given`` is a kind of initial weights."""
     if given not in get_args(InitialWeights):
         expected = ", ".join(map(repr, get_args(InitialWeights)))
         raise ValueError(f"initial_weights must be one of {expected}, but is {given!r}.")
-    if given == "mirrored" and hidden_channels % 2:
-        raise ValueError(
-            "initial_weights='mirrored' needs an even number of hidden channels, but there are "
-            f"{hidden_channels}; take {hidden_channels + 1}."
-        )
 
 
 @torch.no_grad()
-def mirror_weights(layers: Sequence[Module]) -> None:
+def mirror_weights(layers: Iterable[Module]) -> None:
     r"""Give a stack of graph convolutions mirrored weights, with which it begins as a linear map.
 
     From `"The Shattered Gradients Problem: If resnets are the answer, then what is the question?"
@@ -43,10 +38,30 @@ def mirror_weights(layers: Sequence[Module]) -> None:
     ``balduzzi2017shattered``.
 
     Args:
-        layers: The layers of the network from input to output, at least two. Each has one matrix
-            whose name ends in ``lin.weight``, and zeros as biases.
+        layers: The graph convolutions of a network with ReLU from input to output, at least two:
+            :class:`GCNConv` or PyG's, bare or with an entropy step. Their hidden widths are even.
+
+    Raises:
+        ValueError: if a layer does not have exactly one matrix whose name ends in ``lin.weight``,
+            or a hidden width is odd.
+
+    Example:
+        >>> from torch_geometric.nn import GCN
+        >>> model = GCN(16, 64, num_layers=64, out_channels=7)
+        >>> mirror_weights(model.convs)
     """
-    first, *inner, last = [matrix for layer in layers for matrix in weights_of(layer)]
+    found = [weights_of(layer) for layer in layers]
+    if len(found) < 2 or any(len(weights) != 1 for weights in found):
+        raise ValueError(
+            "mirror_weights needs at least two layers with one matrix lin.weight each, as in "
+            f"GCNConv; got {[len(weights) for weights in found]} matrices."
+        )
+    first, *inner, last = [weights[0] for weights in found]
+    if odd := [len(weight) for weight in (first, *inner) if len(weight) % 2]:
+        raise ValueError(
+            f"mirrored weights need even numbers of hidden channels, but there are {odd[0]}; take "
+            f"{odd[0] + 1}."
+        )
     half = torch.empty_like(first[: len(first) // 2])
     first.copy_(torch.cat([torch.nn.init.orthogonal_(half), -half]))
     for weight in inner:
@@ -66,6 +81,6 @@ def scale_weights(layers: Module, gain: float, name: str) -> None:
         weight.mul_(gain)
 
 
-def weights_of(layers: Module) -> Iterable[Tensor]:
+def weights_of(layers: Module) -> list[Tensor]:
     """Return the weight matrices of graph convolutions."""
     return [weight for name, weight in layers.named_parameters() if name.endswith("lin.weight")]

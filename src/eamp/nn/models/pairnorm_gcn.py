@@ -62,7 +62,7 @@ class PairNormGCN(NodeClassifier):
         self.convs = entropic_layers((GCNConv(*pair) for pair in pairwise(widths)), entropy)
         self.norm = PairNorm(scale, scale_individually)
         self.output = GCNConv(widths[-1], out_channels)
-        check_initial_weights(initial_weights, hidden_channels)
+        check_initial_weights(initial_weights)
         self.initial_weights, self.output_gain = initial_weights, output_gain
         self.prepare_weights()
 
