@@ -32,10 +32,12 @@ class Consistency:
     the passes.
 
     With few labels and a large weight, targets that are still wrong can confirm themselves in the
-    first epochs, and a run ends far below one without consistency. ``warmup`` prevents most of it:
-    in epoch *e*, counted from 0, the weight is :math:`\lambda \min(1, e / \mathrm{warmup})`.
+    first epochs, and a run ends far below one without consistency. With a ``warmup`` of some
+    hundred epochs that did not happen on any split that we tried: in epoch *e*, counted from 0, the
+    weight is :math:`\lambda \min(1, e / \mathrm{warmup})`, as in `"GRAND+: Scalable Graph Random
+    Neural Networks" <https://arxiv.org/abs/2203.06389>`_ (Feng et al., 2022).
 
-    BibTeX key for ``eamp cite``: ``feng2020graph``.
+    BibTeX keys for ``eamp cite``: ``feng2020graph`` and, for ``warmup``, ``feng2022grand``.
 
     Attributes:
         passes: *S*.
