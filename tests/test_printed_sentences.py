@@ -294,3 +294,19 @@ def test_sentences_on_consistency_on_the_public_splits() -> None:
     assert f"by {leads[0]} and {leads[1]} points" in page
     assert "half a point above 75.4" in page
     assert "a tenth of a point above 85.7" in page
+
+
+def test_sentences_on_mirrored_weights() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "mirrored.csv")
+    found = 100 * table.pivot(index="seed", columns="name", values="test")
+    bare, step = found["no step"], found["T = 1"]
+    searched = COMPARISONS.cells(RESULTS / "evidence" / "thermostat_searched.csv")
+    entropic = searched[searched["name"] == "entropic, T = 1"]["test"].mul(100)
+    assert round(bare.mean() - entropic.mean()) == 8
+    assert round((bare - found["PairNorm"]).mean()) == 3
+    assert statistics.paired(bare - found["PairNorm"]).p_wilcoxon < 0.01
+    assert f"costs {(bare - step).mean():.1f} points" in text_of("docs/results/evidence/README.md")
+    assert min((step - found[name]).mean() for name in ("T = ∞", "T = 1, permuted")) > 9
+    norms = ("PairNorm", "BatchNorm", "GraphNorm")
+    assert 72 < bare.mean() < 80
+    assert bare.mean() > max(found[norm].mean() for norm in norms)
