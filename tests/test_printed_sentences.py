@@ -310,3 +310,14 @@ def test_sentences_on_mirrored_weights() -> None:
     norms = ("PairNorm", "BatchNorm", "GraphNorm")
     assert 72 < bare.mean() < 80
     assert bare.mean() > max(found[norm].mean() for norm in norms)
+
+
+def test_sentences_on_the_parts_of_our_network() -> None:
+    table = COMPARISONS.cells(RESULTS / "points" / "ablation.csv")
+    means = 100 * table.groupby("name")["test"].mean()
+    lost = means["ours, consistency"] - means
+    assert round(lost["without consistency"]) == 3
+    assert means["without warmup"] < 25
+    assert round(lost["without the step"], 1) == 0.2
+    assert abs(lost["without the step, restart .143"]) <= 0.1
+    assert abs(lost["4 layers"]) < 0.05

@@ -54,7 +54,7 @@ def test_a_cell_that_fails(
         "failed: csbm:nodes=60,features=8 bad depth 2 seed 0: ValueError: "
         "gcn cannot be made with {'nonsense': 1}: "
         "GCN.__init__() got an unexpected keyword argument 'nonsense'. "
-        "It has the options form, norm, initial_gain, input_gain, output_gain."
+        "It has the options form, norm, initial_weights, initial_gain, input_gain, output_gain."
     )
     for options, done in (([], 3), ([], 0), (["--retry_failed"], 1)):
         assert cli.main([*command, *options]) == 1
