@@ -310,6 +310,10 @@ def test_sentences_on_mirrored_weights() -> None:
     norms = ("PairNorm", "BatchNorm", "GraphNorm")
     assert 72 < bare.mean() < 80
     assert bare.mean() > max(found[norm].mean() for norm in norms)
+    below = statistics.paired((bare - found["BatchNorm"]).dropna())
+    assert 11 < below.change < 12
+    assert below.low < 0
+    assert abs(statistics.paired((bare - found["DropEdge"]).dropna()).change) < 0.5
 
 
 def test_sentences_on_the_parts_of_our_network() -> None:

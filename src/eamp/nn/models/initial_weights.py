@@ -20,7 +20,7 @@ def check_initial_weights(given: str) -> None:
 
 @torch.no_grad()
 def mirror_weights(layers: Iterable[Module]) -> None:
-    r"""Give a stack of graph convolutions mirrored weights, with which it begins as a linear map.
+    r"""Initialise a stack of graph convolutions such that it begins as a linear map.
 
     From `"The Shattered Gradients Problem: If resnets are the answer, then what is the question?"
     <https://arxiv.org/abs/1702.08591>`_ (Balduzzi et al., 2017), where it is called *looks linear*.
@@ -31,7 +31,7 @@ def mirror_weights(layers: Iterable[Module]) -> None:
         W_\ell = \begin{pmatrix} Q_\ell & -Q_\ell \\ -Q_\ell & Q_\ell \end{pmatrix}, \qquad
         W_L = \begin{pmatrix} V & -V \end{pmatrix}
 
-    One half of the features is the mirror image of the other before every ReLU. Because of
+    Before every ReLU, one half of the features is the negative of the other half. Because of
     :math:`\mathrm{ReLU}(z) - \mathrm{ReLU}(-z) = z` nothing is lost, and without biases the stack
     computes :math:`\hat{A}^L \mathbf{X} Q_1^\top Q_2^\top \cdots V^\top`. Without the propagation
     it would keep every length and every gradient. BibTeX key for ``eamp cite``:

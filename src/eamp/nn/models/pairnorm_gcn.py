@@ -31,7 +31,7 @@ class PairNormGCN(NodeClassifier):
     Args:
         scale: See :class:`PairNorm`.
         scale_individually: See :class:`PairNorm`.
-        initial_weights: As in :class:`GCN`. Pair normalisation keeps mirror images what they are.
+        initial_weights: As in :class:`GCN`. Pair normalisation preserves the mirror symmetry.
         output_gain: Factor on the initial weights of the output convolution.
         count_output: Count the output convolution among ``num_layers``, as the paper's authors did.
 

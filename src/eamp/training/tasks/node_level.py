@@ -58,7 +58,7 @@ class NodeTask(Task):
         self.out: Tensor | None = None  # of the last pass, which may serve the next epoch
 
     def batches(self, epoch: int) -> Iterable[int]:
-        """Return the number of the epoch, whose only batch has all training nodes."""
+        """Return the number of the epoch, which stands for its one batch of all training nodes."""
         return (epoch,)
 
     def loss(self, batch: int) -> Tensor:
