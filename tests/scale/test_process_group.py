@@ -33,6 +33,10 @@ CONSISTENT: dict[str, Any] = {
     **DROPPING,
     "changes": {"consistency": {"passes": 2, "weight": 3.0, "confidence": 0.4}},
 }
+PSEUDO_LABELS: dict[str, Any] = {
+    **DROPPING,
+    "changes": {"pseudo_labels": {"weight": 3.0, "confidence": 0.4, "warmup": 0}},
+}
 
 
 def difference(a: list[Any], b: list[Any]) -> float:
@@ -84,7 +88,9 @@ def test_a_metric_that_is_no_sum_over_nodes_is_that_of_one_process(
 
 
 @pytest.mark.parametrize(
-    "settings", [EXACT, DROPPING, CONSISTENT], ids=["exact", "dropping", "consistent"]
+    "settings",
+    [EXACT, DROPPING, CONSISTENT, PSEUDO_LABELS],
+    ids=["exact", "dropping", "consistent", "pseudo-labels"],
 )
 def test_checkpointed_layers_exchange_and_drop_the_same_again(settings: dict[str, Any]) -> None:
     wanted = trained(settings, 10, torch.float64)

@@ -15,9 +15,13 @@ from training.problem import SHORT, graph, network
 @pytest.mark.parametrize(
     "entropy", [None, {"weight": 0.5, "temperature": "auto", "learn_weight": True, "detach": False}]
 )
-@pytest.mark.parametrize("consistency", [None, {"passes": 3}], ids=["one pass", "consistency"])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"consistency": {"passes": 3}}, {"pseudo_labels": {"confidence": 0.3, "warmup": 6}}],
+    ids=["one pass", "consistency", "pseudo-labels"],
+)
 def test_an_interrupted_run_continues_bit_for_bit(
-    tmp_path: Path, entropy: dict[str, object] | None, consistency: dict[str, object] | None
+    tmp_path: Path, entropy: dict[str, object] | None, changes: dict[str, object]
 ) -> None:
     class Interrupted(Exception):  # noqa: N818  # stands in for a kill
         pass
@@ -26,7 +30,7 @@ def test_an_interrupted_run_continues_bit_for_bit(
         if epoch == 8:
             raise Interrupted
 
-    rules = SHORT.with_changes(consistency=consistency)
+    rules = SHORT.with_changes(**changes)
     expected = train(network(entropy=entropy), graph(), rules, seed=3)
     checkpoint = tmp_path / "run.safetensors"
     given = {"seed": 3, "checkpoint": checkpoint, "checkpoint_every": 5}

@@ -1,4 +1,4 @@
-"""Consistency between passes: its equation, its randomness, and models of any origin."""
+"""Consistency between passes and pseudo-labels: equations, randomness, models of any origin."""
 
 import math
 from typing import Any
@@ -14,7 +14,12 @@ import eamp
 from eamp.nn import GCN, NoisyNodes
 from eamp.nn.models import MODELS
 from eamp.training import PROTOCOLS, train
-from eamp.training.objectives import Consistency, consistency_loss
+from eamp.training.objectives import (
+    Consistency,
+    PseudoLabels,
+    consistency_loss,
+    pseudo_label_loss,
+)
 from eamp.training.tasks import node_level
 from training.problem import SHORT, graph, network
 
@@ -200,3 +205,61 @@ def test_sparse_features_lose_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> 
 def test_wrong_options_are_told(given: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         PROTOCOLS["standard"].with_changes(consistency=given)
+
+
+PSEUDO = torch.tensor([[3.0, 0.0], [0.2, 0.0], [0.0, 2.0], [4.0, 0.0]], dtype=torch.float64)
+LABELLED = torch.tensor([False, False, False, True])
+FOUR = eamp.Graph(torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]]))
+
+
+def test_confident_nodes_without_a_label_learn_their_likeliest_class() -> None:
+    logits = PSEUDO.clone().requires_grad_()
+    options = PseudoLabels(weight=2.0, confidence=0.8, warmup=4)
+    loss = pseudo_label_loss(options, logits, LABELLED, FOUR, epoch=1)
+    # Node 1 is not confident, and node 3 is a training node; the weight is a quarter of 2.
+    expected = 0.5 * (math.log(1 + math.exp(-3)) + math.log(1 + math.exp(-2))) / 4
+    assert float(loss.detach()) == pytest.approx(expected)
+    loss.backward()
+    assert logits.grad is not None
+    assert (logits.grad != 0).any(1).tolist() == [True, False, True, False]
+    assert (logits.grad[0] * torch.tensor([1, -1]) < 0).all()  # a step down raises the likeliest
+
+
+def test_without_a_confident_node_pseudo_labels_add_nothing() -> None:
+    options = PseudoLabels(confidence=0.999, warmup=0)
+    assert float(pseudo_label_loss(options, PSEUDO, LABELLED, FOUR, epoch=0)) == 0
+
+
+def test_training_uses_pseudo_labels_once_their_weight_has_grown() -> None:
+    options = {"weight": 2.0, "confidence": 0.3, "warmup": SHORT.epochs - 1}
+    changes = {"pseudo_labels": options}
+    for rules in (SHORT, CONSISTENT):  # in every pass of consistency, too
+        plain = train(network(), graph(), rules).history
+        found = train(network(), graph(), rules.with_changes(**changes)).history
+        assert found[0] == plain[0]  # the weight is 0 in the first epoch
+        assert found[1].train_loss != plain[1].train_loss
+
+
+def test_no_label_outside_the_training_set_is_read() -> None:
+    rules = SHORT.with_changes(pseudo_labels={"confidence": 0.3, "warmup": 0})
+    data = graph()
+    data.y = torch.where(data.test_mask, (data.y + 1) % SIZES[2], data.y)
+    losses = [
+        [row.train_loss for row in train(network(), d, rules).history] for d in (data, graph())
+    ]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"weight": -1}, "weight of pseudo_labels must be a number >= 0, but is -1"),
+        ({"confidence": 2}, "confidence of pseudo_labels must be a number between 0 and 1"),
+        ({"warmup": -1}, "warmup of pseudo_labels must be a whole number >= 0, but is -1"),
+        ({"passes": 1}, "pseudo_labels has no passes; it has weight, confidence, warmup"),
+        (4, r'pseudo_labels must be a mapping, as in \{"weight": 1.0, .*\}, but is 4'),
+    ],
+)
+def test_wrong_options_of_pseudo_labels_are_told(given: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        PROTOCOLS["standard"].with_changes(pseudo_labels=given)

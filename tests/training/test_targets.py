@@ -51,7 +51,7 @@ def test_labels_that_fit_no_metric_are_refused() -> None:
     numbers = target_of(torch.tensor([0.5, 2.0]), STANDARD)
     with pytest.raises(ValueError, match=r"'val_accuracy' is for classes, .*select='val_metric'"):
         resolved(PROTOCOLS["paper"], numbers)
-    for change in ({"label_smoothing": 0.1}, {"consistency": {}}):
+    for change in ({"label_smoothing": 0.1}, {"consistency": {}}, {"pseudo_labels": {}}):
         with pytest.raises(ValueError, match=f"{next(iter(change))} is for classes, but y holds"):
             resolved(STANDARD.with_changes(**change), numbers)
 

@@ -20,7 +20,12 @@ from eamp.files import check_writable, remove_leftovers, write_atomically
 from eamp.training.digests import digest
 
 # Settings that checkpoints of earlier versions do not name, with the values that they had.
-NEW_IN_THE_FILE = {"metric": "accuracy", "consistency": None, "batch_size": 32}
+NEW_IN_THE_FILE = {
+    "metric": "accuracy",
+    "consistency": None,
+    "pseudo_labels": None,
+    "batch_size": 32,
+}
 
 
 class CheckpointError(ValueError):

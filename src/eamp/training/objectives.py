@@ -1,12 +1,14 @@
-"""Training objectives beside the plain cross-entropy: consistency between several passes."""
+"""Training objectives beside the plain cross-entropy: consistency between passes, pseudo-labels."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from eamp.graph import Graph
 from eamp.nn.checks import check_count, check_share
@@ -67,34 +69,100 @@ class Consistency:
         check_count("warmup of consistency", self.warmup, lowest=0)
         for name in ("drop_rows", "confidence"):
             check_share(f"{name} of consistency", getattr(self, name))
-        for name, value in (("weight", self.weight), ("temperature", self.temperature)):
-            number = isinstance(value, Real) and not isinstance(value, bool)
-            if not number or not 0 <= value < float("inf"):
-                raise ValueError(f"{name} of consistency must be a number >= 0, but is {value!r}.")
+        check_number("weight of consistency", self.weight)
+        check_number("temperature of consistency", self.temperature)
         if self.temperature == 0 or self.drop_rows == 1:
             raise ValueError(
                 "consistency needs a temperature above 0 and drop_rows below 1, but has temperature"
                 f"={self.temperature} and drop_rows={self.drop_rows}."
             )
 
-    @classmethod
-    def of(cls, given: Any) -> "Consistency":
-        """Return the options of a mapping, as recipes and the command line give them."""
-        if isinstance(given, cls):
-            return given
-        names = [field.name for field in fields(cls)]
-        if not isinstance(given, Mapping):
-            raise ValueError(
-                'consistency must be a mapping, as in {"passes": 4, "weight": 1.0}, but is '
-                f"{given!r}."
-            )
-        if unknown := sorted(str(name) for name in given if name not in names):
-            raise ValueError(f"consistency has no {', '.join(unknown)}; it has {', '.join(names)}.")
-        return cls(**given)
-
     def weight_at(self, epoch: int) -> float:
         """Return the weight in an epoch, counted from 0."""
-        return self.weight * min(1.0, epoch / self.warmup) if self.warmup else self.weight
+        return grown(self.weight, self.warmup, epoch)
+
+
+@dataclass(frozen=True)
+class PseudoLabels:
+    r"""The network's own confident predictions as labels of nodes without a label.
+
+    From "Pseudo-Label: The Simple and Efficient Semi-Supervised Learning Method for Deep Neural
+    Networks" (Lee, 2013). With :math:`p_i` the probabilities of the classes of node *i* in a
+    training pass and *n* nodes, the loss of a pass grows by
+
+    .. math::
+        \frac{\lambda}{n} \sum_{i \text{ not in training}, \max p_i \ge \tau}
+            - \ln \max_c p_{i c}
+
+    No label of a validation or test node is read; their features are, as in every training on a
+    whole graph. BibTeX key for ``eamp cite``: ``lee2013pseudo``.
+
+    Attributes:
+        weight: :math:`\lambda`.
+        confidence: :math:`\tau`. Nodes whose prediction is less certain do not count.
+        warmup: Number of epochs over which the weight grows from 0 to :math:`\lambda`. Predictions
+            of the first epochs are still wrong, and confirm themselves.
+
+    Example:
+        >>> from eamp.training import PROTOCOLS
+        >>> PROTOCOLS["standard"].with_changes(pseudo_labels={"weight": 0.5}).pseudo_labels
+        PseudoLabels(weight=0.5, confidence=0.9, warmup=100)
+    """
+
+    weight: float = 1.0
+    confidence: float = 0.9
+    warmup: int = 100
+
+    def __post_init__(self) -> None:
+        check_number("weight of pseudo_labels", self.weight)
+        check_share("confidence of pseudo_labels", self.confidence)
+        check_count("warmup of pseudo_labels", self.warmup, lowest=0)
+
+
+Options = TypeVar("Options", Consistency, PseudoLabels)
+
+
+def options_of(kind: type[Options], setting: str, given: Any) -> Options:
+    """Return the options of a mapping, as recipes and the command line give them."""
+    if isinstance(given, kind):
+        return given
+    defaults = {field.name: field.default for field in fields(kind)}
+    if not isinstance(given, Mapping):
+        example = json.dumps(dict(list(defaults.items())[:2]))
+        raise ValueError(f"{setting} must be a mapping, as in {example}, but is {given!r}.")
+    if unknown := sorted(str(name) for name in given if name not in defaults):
+        raise ValueError(f"{setting} has no {', '.join(unknown)}; it has {', '.join(defaults)}.")
+    return kind(**given)
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise an error unless ``value`` is a finite number from 0 on."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0 <= value < float("inf"):
+        raise ValueError(f"{name} must be a number >= 0, but is {value!r}.")
+
+
+def grown(weight: float, warmup: int, epoch: int) -> float:
+    """Return a weight that grows from 0 over the first epochs."""
+    return weight * min(1.0, epoch / warmup) if warmup else weight
+
+
+def pseudo_label_loss(
+    options: PseudoLabels, logits: Tensor, labelled: Tensor, graph: Graph, epoch: int
+) -> Tensor:
+    """Return what pseudo-labels add to the loss of a pass; of a part of a graph, its share.
+
+    Args:
+        options: the options.
+        logits: of the nodes of ``graph``, with their derivatives.
+        labelled: a mask of the training nodes, which do not count.
+        graph: the graph, or this process's part of it.
+        epoch: the number of the epoch, counted from 0.
+    """
+    likeliest, label = logits.detach().softmax(1).max(1)
+    counted = (likeliest >= options.confidence) & ~labelled
+    total = cross_entropy(logits[counted], label[counted], reduction="sum")
+    return grown(options.weight, options.warmup, epoch) * total / max(graph.total_nodes, 1)
 
 
 def consistency_loss(

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
 from eamp.spelling import did_you_mean
 from eamp.training.metrics import METRICS
-from eamp.training.objectives import Consistency
+from eamp.training.objectives import Consistency, PseudoLabels, options_of
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Protocol:
             for numbers, and ROC AUC for binary labels and links.
         consistency: options of :class:`~.objectives.Consistency`, as an object or a mapping;
             ``None`` trains on the cross-entropy of a single pass.
+        pseudo_labels: options of :class:`~.objectives.PseudoLabels`, as an object or a mapping;
+            ``None`` learns from the labels of the training nodes alone.
         batch_size: graphs per mini-batch, where there are many graphs.
     """
 
@@ -44,6 +46,7 @@ class Protocol:
     patience: int | None = None
     metric: str | None = None
     consistency: Consistency | None = None
+    pseudo_labels: PseudoLabels | None = None
     batch_size: int = 32
 
     def __post_init__(self) -> None:
@@ -66,7 +69,11 @@ class Protocol:
         if self.patience is not None:
             check_range("patience", self.patience, int, 1)
         if self.consistency is not None:
-            object.__setattr__(self, "consistency", Consistency.of(self.consistency))
+            options = options_of(Consistency, "consistency", self.consistency)
+            object.__setattr__(self, "consistency", options)
+        if self.pseudo_labels is not None:
+            labels = options_of(PseudoLabels, "pseudo_labels", self.pseudo_labels)
+            object.__setattr__(self, "pseudo_labels", labels)
 
     def with_changes(self, **changes: Any) -> "Protocol":
         """Return the protocol with some settings changed."""

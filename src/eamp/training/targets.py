@@ -183,7 +183,7 @@ def resolved(protocol: Protocol, target: Target) -> Protocol:
                 f"select 'val_accuracy' is for classes, but y holds {target.kind}; use "
                 "protocol.with_changes(select='val_metric')."
             )
-        for name in ("label_smoothing", "consistency"):
+        for name in ("label_smoothing", "consistency", "pseudo_labels"):
             if getattr(protocol, name):
                 raise ValueError(f"{name} is for classes, but y holds {target.kind}; leave it out.")
     return protocol.with_changes(metric=target.metric)

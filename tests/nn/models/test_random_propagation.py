@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from eamp.nn.models.random_propagation import RandomPropagation
@@ -64,3 +65,37 @@ def test_dropouts_and_norms_are_where_the_paper_has_them() -> None:
     assert abs(float((seen[1] == 0).float().mean()) - 0.8) < 0.05
     # Before dropout, inputs have mean 0 and variance 1 over the nodes.
     torch.testing.assert_close(0.75 * seen[0].square().mean(), torch.tensor(1.0), atol=0.1, rtol=0)
+
+
+def test_a_walk_gives_every_node_a_mean_of_rows_with_norm_one() -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(15, 30), torch.rand(15, 5, dtype=torch.float64)
+    options = {"walk": True, "normalize_rows": True, "mlp_layers": 1, "batch_norm": True}
+    model = RandomPropagation(5, 8, 3, num_layers=4, **options).double().eval()
+    model.input_norm.running_mean.copy_(torch.arange(5.0))
+    loops = torch.eye(15, dtype=torch.float64)
+    loops[tuple(graph.edge_index)] = 1
+    walk = loops / loops.sum(1, keepdim=True)
+    mean = torch.stack([torch.linalg.matrix_power(walk, k) for k in range(5)]).mean(0) @ x
+    rows = mean / mean.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(model(x, graph), model.encoder(model.input_norm(rows)))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_walk_commutes_with_the_linear_map(layers: int) -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(15, 30), torch.rand(15, 5, dtype=torch.float64)
+    model = RandomPropagation(5, 8, 3, num_layers=4, walk=True, mlp_layers=layers).double().eval()
+    assert model.commutes()
+    late = model.encoder(model.propagated(x, graph))
+    expected = late if layers == 1 else model.decoder(late.relu())
+    torch.testing.assert_close(model(x, graph), expected)
+
+
+def test_normalised_rows_do_not_commute_with_the_linear_map() -> None:
+    assert not RandomPropagation(5, 8, 3, num_layers=4, normalize_rows=True).eval().commutes()
+
+
+def test_another_number_of_layers_is_refused() -> None:
+    with pytest.raises(ValueError, match="mlp_layers must be 1 or 2, but is 3"):
+        RandomPropagation(5, 8, 3, num_layers=4, mlp_layers=3)

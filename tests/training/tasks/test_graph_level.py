@@ -102,8 +102,9 @@ def test_mistakes_say_what_to_do() -> None:
         train(graph_model(1), parts, SHORT)
     with pytest.raises(ValueError, match="the train part has no graph"):
         train(graph_model(), ([], *parts[1:]), SHORT)
-    with pytest.raises(ValueError, match="consistency is for the nodes of one graph"):
-        train(graph_model(), parts, SHORT.with_changes(consistency={}))
+    for name in ("consistency", "pseudo_labels"):
+        with pytest.raises(ValueError, match=f"{name} is for the nodes of one graph"):
+            train(graph_model(), parts, SHORT.with_changes(**{name: {}}))
     bare = [graph.clone() for graph in parts[0]]
     bare[3].x = None
     with pytest.raises(ValueError, match=r"graph 3 of the train part has no x; .*Constant\(\)"):

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 from torch.nn import BatchNorm1d, Identity, Linear
-from torch.nn.functional import linear
+from torch.nn.functional import linear, normalize
 
 from eamp.graph import Adjacency, Graph
 from eamp.nn.checks import check_share
@@ -11,7 +11,7 @@ from eamp.nn.conv.deep_conv import DeepConv
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.node_classifier import NodeClassifier, entropic_layers
 from eamp.ops import dropout as drop_features
-from eamp.ops import row_dropout
+from eamp.ops import propagation_scale, row_dropout
 
 
 class RandomPropagation(NodeClassifier):
@@ -39,12 +39,21 @@ class RandomPropagation(NodeClassifier):
     them: dropout of propagated features, a norm or an entropy step. Where nothing does, the model
     propagates the hidden features, which are fewer; the outputs are the same up to rounding.
 
+    The options ``walk``, ``normalize_rows`` and ``mlp_layers=1`` are those of `"GRAND+: Scalable
+    Graph Random Neural Networks" <https://arxiv.org/abs/2203.06389>`_ (Feng et al., 2022; BibTeX
+    key ``feng2022grand``), which in addition keeps only the largest entries of the propagation
+    matrix and drops entries instead of rows.
+
     Args:
         hidden_channels: Width of the only hidden layer of the perceptron.
         dropout: Probability of dropping a hidden feature of the perceptron.
         input_dropout: Probability of dropping a propagated feature. Default: ``dropout``.
         drop_rows: :math:`\delta`.
         batch_norm: Normalise the input and the hidden features of the perceptron.
+        walk: Propagate with the random walk :math:`\tilde{D}^{-1} (A + I)` instead of
+            :math:`\hat{A}`, so that each node takes a mean over nodes.
+        normalize_rows: Divide the propagated features of each node by their Euclidean norm.
+        mlp_layers: Number of layers of the perceptron, 1 or 2; with 1 it is a linear map.
 
     Example:
         >>> model = RandomPropagation(16, 32, 7, num_layers=8, dropout=0.5)
@@ -62,6 +71,9 @@ class RandomPropagation(NodeClassifier):
         input_dropout: float | None = None,
         drop_rows: float = 0.5,
         batch_norm: bool = False,
+        walk: bool = False,
+        normalize_rows: bool = False,
+        mlp_layers: int = 2,
         checkpoint: bool = False,
     ) -> None:
         channels = (in_channels, hidden_channels, out_channels)
@@ -69,16 +81,18 @@ class RandomPropagation(NodeClassifier):
         self.input_dropout = dropout if input_dropout is None else input_dropout
         check_share("input_dropout", self.input_dropout)
         check_share("drop_rows", drop_rows)
-        self.drop_rows = drop_rows
+        if mlp_layers not in (1, 2):
+            raise ValueError(f"mlp_layers must be 1 or 2, but is {mlp_layers!r}.")
+        self.drop_rows, self.walk, self.normalize_rows = drop_rows, walk, normalize_rows
         numbers = range(1, num_layers + 1)
         hops = (DeepConv(in_channels, k, num_layers, initial_residual=1 / (k + 1)) for k in numbers)
         self.steps = entropic_layers(hops, entropy)
-        sizes = (in_channels, hidden_channels)
-        self.input_norm, self.hidden_norm = (
-            BatchNorm1d(size) if batch_norm else Identity() for size in sizes
-        )
-        self.encoder = Linear(in_channels, hidden_channels)
-        self.decoder = Linear(hidden_channels, out_channels)
+        self.input_norm = BatchNorm1d(in_channels) if batch_norm else Identity()
+        self.encoder = Linear(in_channels, out_channels if mlp_layers == 1 else hidden_channels)
+        self.hidden_norm, self.decoder = None, None
+        if mlp_layers == 2:
+            self.hidden_norm = BatchNorm1d(hidden_channels) if batch_norm else Identity()
+            self.decoder = Linear(hidden_channels, out_channels)
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
@@ -88,16 +102,24 @@ class RandomPropagation(NodeClassifier):
             h = self.propagated(linear(x, self.encoder.weight), graph) + self.encoder.bias
         else:
             x = x if x.layout is torch.strided else x.to_dense()  # torch 2.15 cannot map to_dense
-            h = self.input_norm(self.propagated(x, graph))
+            h = self.propagated(x, graph)
+            h = self.input_norm(normalize(h) if self.normalize_rows else h)
             h = self.encoder(drop_features(h, self.input_dropout, self.training, graph.rows))
+        if self.decoder is None or self.hidden_norm is None:
+            return h
         return self.decoder(self.drop(self.hidden_norm(h.relu()), graph))
 
     def propagated(self, x: Tensor, graph: Graph) -> Tensor:
         """Return the mean of ``x`` over the hops."""
-        return self.run(lambda h, step: step(h, x, graph), self.steps, x)
+        if not self.walk:
+            return self.run(lambda h, step: step(h, x, graph), self.steps, x)
+        scale = propagation_scale(graph, x.dtype).unsqueeze(1)  # (k + 1)^(−1/2)
+        x = x / scale  # D̃⁻¹ (A + I) = D̃^(−1/2) Â D̃^(1/2), and so for means of powers
+        return scale * self.run(lambda h, step: step(h, x, graph), self.steps, x)
 
     def commutes(self) -> bool:
         """Return whether nothing stands between the hops and the first linear map."""
         dropped = self.training and self.input_dropout > 0
         bare = all(isinstance(step, DeepConv) for step in self.steps)
-        return bare and not dropped and isinstance(self.input_norm, Identity)
+        linear_so_far = isinstance(self.input_norm, Identity) and not self.normalize_rows
+        return bare and not dropped and linear_so_far

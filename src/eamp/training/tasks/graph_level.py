@@ -58,8 +58,9 @@ class GraphTask(Task):
         }
         self.target = target_of(torch.cat(list(labels.values())), protocol)
         self.protocol = resolved(protocol, self.target)
-        if self.protocol.consistency is not None:
-            raise ValueError("consistency is for the nodes of one graph; leave it out.")
+        for name in ("consistency", "pseudo_labels"):
+            if getattr(self.protocol, name) is not None:
+                raise ValueError(f"{name} is for the nodes of one graph; leave it out.")
         columns = {f"the {name} part": self.target.column(y) for name, y in labels.items()}
         known = {name: y[self.labelled(y)] for name, y in columns.items()}
         check_labels(known, self.target, "graphs", "choose another split")

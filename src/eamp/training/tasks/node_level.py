@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from eamp.graph.ordering import nearer
 from eamp.nn.models.traits import traits
 from eamp.training.digests import data_digest
 from eamp.training.inputs import check_data, check_masked_labels, first_output
-from eamp.training.objectives import consistency_loss
+from eamp.training.objectives import consistency_loss, pseudo_label_loss
 from eamp.training.process import SingleProcess
 from eamp.training.protocols import Figures, Protocol
 from eamp.training.sparse_features import sparse_features
@@ -63,18 +63,19 @@ class NodeTask(Task):
 
     def loss(self, batch: int) -> Tensor:
         """Return the loss over all training nodes, with the auxiliary loss of the model."""
+        one_pass = partial(self.loss_of_pass, epoch=batch)
         if (options := self.protocol.consistency) is not None:
-            return consistency_loss(
-                options, self.run, self.x, self.graph, self.supervised, epoch=batch
-            )
+            return consistency_loss(options, self.run, self.x, self.graph, one_pass, epoch=batch)
         if self.out is None or not self.one_pass:
             self.out = self.example()
-        return self.supervised(self.out)
+        return one_pass(self.out)
 
-    def supervised(self, out: Tensor) -> Tensor:
-        """Return the loss of the outputs of one pass."""
+    def loss_of_pass(self, out: Tensor, epoch: int) -> Tensor:
+        """Return the loss of the outputs of one pass in an epoch."""
         mask = self.data.train_mask
         loss = self.target.loss(out[mask], self.data.y[mask], self.protocol, self.process)
+        if (options := self.protocol.pseudo_labels) is not None:
+            loss = loss + pseudo_label_loss(options, out, mask, self.graph, epoch)
         return loss if self.told.auxiliary_loss is None else loss + self.told.auxiliary_loss()
 
     def figures(self, losses: list[Tensor]) -> Figures:
