@@ -129,6 +129,8 @@ def regimes() -> str:
     add(mirrored, "step at T = 1, or none?", recipe, "T = 1", "no step")
     add(mirrored, "step at T = 1, or PairNorm?", recipe, "T = 1", "PairNorm")
     add(mirrored, "no step, or PairNorm?", recipe, "no step", "PairNorm")
+    add(mirrored, "T = 1, or T = ∞?", recipe, "T = 1", "T = ∞")
+    add(mirrored, "each node its own drive?", recipe, "T = 1", "T = 1, permuted")
     tasks = {
         "missing_features": ["missing_features:cora"],
         "corrupted": ["corrupted_features=0.3:cora"],
