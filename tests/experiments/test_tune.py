@@ -55,6 +55,26 @@ def test_it_finds_what_is_plainly_better(tmp_path: Path) -> None:
     assert not list((tmp_path / "checkpoints").iterdir())
 
 
+def test_the_first_trial_has_the_settings_that_the_search_is_given(tmp_path: Path) -> None:
+    space = {
+        "changes.learning_rate": {"low": 1e-6, "high": 0.1, "log": True},  # the protocol's: 1e-3
+        "changes.weight_decay": {"low": 1e-5, "high": 1.0},  # without the protocol's 0
+        "dropout": [0.0, 0.5],
+        "width": {"low": 4, "high": 64, "step": 4},
+        "entropy.weight": [1.0, 2.0],  # the cell has no step
+    }
+    search = Search(CELL, space)
+    given = {"changes.learning_rate": 1e-3, "dropout": 0.0, "width": 8}
+    assert search.given() == given
+    store = Store(tmp_path, "s")
+    for trials in (2, 3):  # continued, the search does not begin anew
+        tune(search, store, trials=trials)
+    tried = [trial.params for trial in store.trials()]
+    assert len(tried) == 3
+    assert given.items() <= tried[0].items()
+    assert not any(given.items() <= later.items() for later in tried[1:])
+
+
 def by_metric(metric: str, **changes: Any) -> Cell:
     changes |= {"epochs": 10, "metric": metric, "select": "val_metric"}
     return replace(CELL, data="csbm:nodes=60,features=8,classes=2", changes=changes)

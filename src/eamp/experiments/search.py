@@ -57,6 +57,20 @@ class Search:
             head, *rest = name.split(".")
             put(getattr(self.cell, head), rest, None)
 
+    def given(self) -> dict[str, Any]:
+        """Return the values that the cell itself has, of the settings whose space holds them."""
+        found = {}
+        for name, choice in self.space.items():
+            head, *rest = name.split(".")
+            value = getattr(self.cell, head)
+            for key in rest:
+                value = value.get(key) if isinstance(value, Mapping) else None
+            if value is None and head == "changes":
+                value = getattr(self.cell.rules, rest[0], None) if len(rest) == 1 else None
+            if holds(distribution(name, choice), value):
+                found[name] = value
+        return found
+
     def save_in(self, store: Store) -> None:
         """Save the search for the workers, in a study that holds no other search and no sweep."""
         saved, job = Search.saved_in(store), self.cell.job
@@ -103,6 +117,14 @@ def distribution(name: str, choice: Any) -> distributions.BaseDistribution:
             f"{name!r} of the search must be a list, or a range as in "
             f'{{"low": 0.1, "high": 30, "log": true}}, but is {choice!r}: {error}'
         ) from error
+
+
+def holds(space: distributions.BaseDistribution, value: Any) -> bool:
+    """Return whether a value lies in a space."""
+    if isinstance(space, distributions.CategoricalDistribution):
+        return value in space.choices
+    right = isinstance(space, distributions.FloatDistribution | distributions.IntDistribution)
+    return right and isinstance(value, int | float) and space._contains(float(value))
 
 
 def with_settings(cell: Cell, settings: Mapping[str, Any]) -> Cell:

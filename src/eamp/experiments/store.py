@@ -184,15 +184,16 @@ class Store:
             elif failure(trial) is not None and (retry_failed or "fault" in trial.user_attrs):
                 self.add(job, after=trial)
 
-    def add(self, job: Job, after: FrozenTrial | None = None) -> None:
-        """Add a waiting trial; it repeats the parameters of the failed trial ``after``."""
+    def add(
+        self, job: Job, after: FrozenTrial | None = None, params: dict[str, Any] | None = None
+    ) -> None:
+        """Add a waiting trial, with ``params`` or those of the failed trial ``after``."""
         attrs = {"cell": job, "attempt": after.user_attrs["attempt"] + 1 if after else 1}
         if after and "faults" in after.user_attrs:
             attrs["faults"] = after.user_attrs["faults"]
-        fixed = {"fixed_params": after.params} if after and after.params else None
-        self.study.add_trial(
-            optuna.create_trial(state=TrialState.WAITING, user_attrs=attrs, system_attrs=fixed)
-        )
+        fixed = {"fixed_params": (after.params if after else params) or {}}
+        trial = optuna.create_trial(state=TrialState.WAITING, user_attrs=attrs, system_attrs=fixed)
+        self.study.add_trial(trial)
 
     def claim(self) -> Claim | None:
         """Start a waiting job in this process, those with the fewest faults first, if any waits."""

@@ -49,6 +49,8 @@ def tune(search: Search, store: Store, trials: int = 50, workers: int = 2) -> li
     _ = search.cell.problem  # an error here, not in every trial
     search.save_in(store)
     jobs: list[Job] = [{**search.cell.job, "try": number} for number in range(trials)]
+    if job_key(jobs[0]) not in store.latest():
+        store.add(jobs[0], params=search.given())  # the settings that the search starts from
     run_jobs(store, jobs, workers)
     for trial in store.trials(TrialState.COMPLETE, TrialState.PRUNED):
         if "tried" in trial.user_attrs:  # a worker may have been killed before it removed them
