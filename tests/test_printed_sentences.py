@@ -59,23 +59,35 @@ def row(recipe: str, name: str, depth: int = 64) -> str:
 
 
 def with_consistency() -> Iterator[str]:
-    """Cora and CiteSeer, ours and APPNP, of docs/results/points."""
-    for name in ("ours, consistency", "APPNP, consistency"):
-        cells = (COMPARISONS.cells(RESULTS / "points" / f"{d}.csv") for d in ("cora", "citeseer"))
-        one, other = (COMPARISONS.percent(part[part["name"] == name]["test"]) for part in cells)
-        yield f"{one} on Cora and {other} on CiteSeer" if "ours" in name else f"{one} and {other}"
-    table = COMPARISONS.cells(RESULTS / "points" / "random_splits.csv")
-    drawn = table.groupby(["name", "data"])["test"].apply(COMPARISONS.percent)
-    places = ("redrawn_split:cora", "redrawn_split:citeseer")
-    (cora, citeseer), gcn = drawn["ours, consistency"][[*places]], drawn["GCN"][[*places]]
+    """The table of docs/results/points in the README, and the sentences below it."""
+    table = {
+        name: COMPARISONS.cells(RESULTS / "points" / f"{name}.csv")
+        for name in ("cora", "citeseer", "pubmed", "harness_check", "harness_check_pubmed")
+    }
+
+    def of(recipe: str, name: str, data: str) -> str:
+        cells = table[recipe]
+        found = cells[(cells["name"] == name) & (cells["data"] == data)]["test"]
+        return COMPARISONS.percent(found)
+
+    ours = [of(data, "ours, consistency", data) for data in ("cora", "citeseer")]
+    yield f"| ours, 16 layers | {' | '.join(ours)} | {of('pubmed', '16 hops, restart', 'pubmed')} |"
+    rival = [of(data, "APPNP, consistency", data) for data in ("cora", "citeseer")]
+    yield f"same objective and search | {' | '.join(rival)} | |"
+    published = "random propagation, consistency"
+    places = [("harness_check", "cora"), ("harness_check", "citeseer")]
+    places += [("harness_check_pubmed", "pubmed")]
+    authors = " | ".join(of(recipe, published, data) for recipe, data in places)
+    yield f"the settings of its authors | {authors} |"
+    assert table["cora"]["seed"].nunique() == 30
+    assert all(table[name]["seed"].nunique() == 10 for name in ("citeseer", "pubmed"))
+    drawn = COMPARISONS.cells(RESULTS / "points" / "random_splits.csv")
+    drawn = drawn.groupby(["name", "data"])["test"].apply(COMPARISONS.percent)
+    splits = ("redrawn_split:cora", "redrawn_split:citeseer")
+    (cora, citeseer), gcn = drawn["ours, consistency"][[*splits]], drawn["GCN"][[*splits]]
     yield f"On five random splits it has {cora} on Cora and {citeseer} on CiteSeer"
     yield f"where a GCN has {gcn.iloc[0]} and {gcn.iloc[1]}"
-    yield f"{drawn['ours, consistency without warmup', places[1]]} on CiteSeer if the weight is"
-    published = COMPARISONS.cells(RESULTS / "points" / "harness_check.csv")
-    rival = published[
-        published["name"].str.startswith("random") & (published["data"] == "citeseer")
-    ]
-    yield f"has {COMPARISONS.percent(rival['test'])} on CiteSeer with the settings of its authors"
+    yield f"it has {drawn['ours, consistency without warmup', splits[1]]} on CiteSeer"
 
 
 def controls() -> Iterator[str]:
@@ -284,7 +296,7 @@ def test_sentences_on_consistency_on_the_public_splits() -> None:
         found = 100 * table.pivot(index="seed", columns="name", values="test")
         ours = found["ours, consistency"]
         leads.append(leading_zero(f"{(ours - found['APPNP, consistency']).mean():.1f}"))
-        assert round(ours.mean() - published, 1) == {"cora": 0.1, "citeseer": 0.5}[data]
+        assert round(ours.mean() - published, 1) == {"cora": 0.3, "citeseer": 0.5}[data]
         start = pd.read_csv(RESULTS / "points" / "start.csv").query("data == @data")
         for name in ("ours", "appnp"):
             trials = pd.read_csv(RESULTS / "points" / f"tune.{name}.{data}.csv")["val_accuracy"]
@@ -293,7 +305,11 @@ def test_sentences_on_consistency_on_the_public_splits() -> None:
             assert better == (data == "cora"), "on Cora the first settings count"
     assert f"by {leads[0]} and {leads[1]} points" in page
     assert "half a point above 75.4" in page
-    assert "a tenth of a point above 85.7" in page
+    assert "three tenths of a point above 85.7" in page
+    cora = COMPARISONS.cells(RESULTS / "points" / "cora.csv")
+    ours = 100 * cora[cora["name"] == "ours, consistency"]["test"]
+    assert stats.ttest_1samp(ours, 85.7).pvalue < 0.001
+    assert ours.mean() < 86.3, "the aim is not reached"
 
 
 def test_sentences_on_mirrored_weights() -> None:

@@ -174,6 +174,7 @@ CHOSEN = {
 RIVALS = {
     "cora": "APPNP, consistency",
     "citeseer": "APPNP, consistency",
+    "pubmed": "16 hops, restart",
     "start": "APPNP, consistency",
     "ablation": "ours, consistency",
     "random_splits": "APPNP, consistency",

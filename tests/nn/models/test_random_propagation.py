@@ -99,3 +99,15 @@ def test_normalised_rows_do_not_commute_with_the_linear_map() -> None:
 def test_another_number_of_layers_is_refused() -> None:
     with pytest.raises(ValueError, match="mlp_layers must be 1 or 2, but is 3"):
         RandomPropagation(5, 8, 3, num_layers=4, mlp_layers=3)
+
+
+def test_with_a_restart_it_is_personalised_pagerank() -> None:
+    torch.manual_seed(0)
+    graph, x = random_graph(15, 30), torch.randn(15, 5, dtype=torch.float64)
+    model = RandomPropagation(5, 8, 3, num_layers=4, restart=0.3, mlp_layers=1).double().eval()
+    adjacency, h = normalised_adjacency(graph), x
+    for _ in range(4):
+        h = 0.7 * adjacency @ h + 0.3 * x
+    torch.testing.assert_close(model(x, graph), model.encoder(h))
+    with pytest.raises(ValueError, match="restart must be a number between 0 and 1, but is 2"):
+        RandomPropagation(5, 8, 3, num_layers=4, restart=2)

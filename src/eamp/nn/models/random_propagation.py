@@ -39,10 +39,10 @@ class RandomPropagation(NodeClassifier):
     them: dropout of propagated features, a norm or an entropy step. Where nothing does, the model
     propagates the hidden features, which are fewer; the outputs are the same up to rounding.
 
-    The options ``walk``, ``normalize_rows`` and ``mlp_layers=1`` are those of `"GRAND+: Scalable
-    Graph Random Neural Networks" <https://arxiv.org/abs/2203.06389>`_ (Feng et al., 2022; BibTeX
-    key ``feng2022grand``), which in addition keeps only the largest entries of the propagation
-    matrix and drops entries instead of rows.
+    The options ``walk``, ``normalize_rows``, ``restart`` and ``mlp_layers=1`` are those of
+    `"GRAND+: Scalable Graph Random Neural Networks" <https://arxiv.org/abs/2203.06389>`_ (Feng et
+    al., 2022; BibTeX key ``feng2022grand``), which in addition keeps only the largest entries of
+    the propagation matrix and drops entries instead of rows.
 
     Args:
         hidden_channels: Width of the only hidden layer of the perceptron.
@@ -53,6 +53,9 @@ class RandomPropagation(NodeClassifier):
         walk: Propagate with the random walk :math:`\tilde{D}^{-1} (A + I)` instead of
             :math:`\hat{A}`, so that each node takes a mean over nodes.
         normalize_rows: Divide the propagated features of each node by their Euclidean norm.
+        restart: :math:`\alpha` of :math:`\mathbf{M}^{(k)} = (1 - \alpha) \hat{A}
+            \mathbf{M}^{(k - 1)} + \alpha \mathbf{M}^{(0)}`, personalised PageRank, which takes the
+            place of the mean over the hops. Default: the mean.
         mlp_layers: Number of layers of the perceptron, 1 or 2; with 1 it is a linear map.
 
     Example:
@@ -73,6 +76,7 @@ class RandomPropagation(NodeClassifier):
         batch_norm: bool = False,
         walk: bool = False,
         normalize_rows: bool = False,
+        restart: float | None = None,
         mlp_layers: int = 2,
         checkpoint: bool = False,
     ) -> None:
@@ -84,9 +88,14 @@ class RandomPropagation(NodeClassifier):
         if mlp_layers not in (1, 2):
             raise ValueError(f"mlp_layers must be 1 or 2, but is {mlp_layers!r}.")
         self.drop_rows, self.walk, self.normalize_rows = drop_rows, walk, normalize_rows
-        numbers = range(1, num_layers + 1)
-        hops = (DeepConv(in_channels, k, num_layers, initial_residual=1 / (k + 1)) for k in numbers)
-        self.steps = entropic_layers(hops, entropy)
+        if restart is not None:
+            check_share("restart", restart)
+
+        def hop(k: int) -> DeepConv:
+            share = 1 / (k + 1) if restart is None else restart
+            return DeepConv(in_channels, k, num_layers, initial_residual=share)
+
+        self.steps = entropic_layers(map(hop, range(1, num_layers + 1)), entropy)
         self.input_norm = BatchNorm1d(in_channels) if batch_norm else Identity()
         self.encoder = Linear(in_channels, out_channels if mlp_layers == 1 else hidden_channels)
         self.hidden_norm, self.decoder = None, None
@@ -110,7 +119,7 @@ class RandomPropagation(NodeClassifier):
         return self.decoder(self.drop(self.hidden_norm(h.relu()), graph))
 
     def propagated(self, x: Tensor, graph: Graph) -> Tensor:
-        """Return the mean of ``x`` over the hops."""
+        """Return the mean of ``x`` over the hops, or its personalised PageRank."""
         if not self.walk:
             return self.run(lambda h, step: step(h, x, graph), self.steps, x)
         scale = propagation_scale(graph, x.dtype).unsqueeze(1)  # (k + 1)^(−1/2)
