@@ -161,6 +161,7 @@ COMPARED = {
     "thermostat_depth": "entropic, T = 1",
     "mirrored_search": "no step [3e-4]",
     "mirrored": "no step",
+    "mirrored_deep": "no step",
     "remedies": "plain GCN",
 }
 CHOSEN = {
