@@ -325,6 +325,9 @@ def test_sentences_on_pubmed() -> None:
     assert lost["16 hops, without consistency"] > 1
     assert lost["16 hops, mean over the hops"] > 1
     assert 0 < lost["4 hops, restart"] < 0.5
+    assert statistics.paired((ours - found["4 hops, restart"]).dropna()).low < 0
+    assert round(lost["16 hops, a hidden layer of 32"]) == 4  # in the README
+    assert round(lost["16 hops, without consistency"]) == 2
     for name in ("16 hops, Â instead of the walk", "16 hops, rows not normalised"):
         assert lost[name] < 0
         assert found[name].count() == 1
