@@ -114,6 +114,9 @@ def thermostat() -> Iterator[str]:
     yield f"{row('mirrored', 'no step')} without a step"
     yield f"{row('mirrored', 'T = 1')} with it at T = 1"
     yield f"and {row('mirrored', 'PairNorm')} with pair normalisation"
+    deep = [row("mirrored_deep", name, 256) for name in ("no step", "T = 1", "PairNorm")]
+    yield f"they have {deep[0]} without a step and {deep[1]} with it"
+    yield f"pair normalisation has {deep[2]} (one seed)"
     residual = row("remedies", "initial residual: entropic-deep-gcn", 16)
     yield f"`entropic-deep-gcn` has {residual}"
     steps = ("the entropy step, differentiated", "the entropy step, as in the paper")
@@ -354,6 +357,22 @@ def test_sentences_on_mirrored_weights() -> None:
     assert round(found["BatchNorm"].std()) == 12
     edges = statistics.paired(bare - found["DropEdge"])
     assert edges.low < 0 < edges.high
+
+
+def test_sentences_on_mirrored_weights_at_256_layers() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "mirrored_deep.csv")
+    found = 100 * table.pivot(index="seed", columns="name", values="test")
+    bare, step = found["no step"], found["T = 1"]
+    assert sorted(bare > 50) == [False, True, True]
+    assert (step > 60).all()
+    shallow = COMPARISONS.cells(RESULTS / "evidence" / "mirrored.csv")
+    before = shallow[shallow["name"] == "no step"]["test"].mul(100).mean()
+    assert round(before - step.mean()) == 14
+    assert statistics.paired(step - bare).low < 0
+    assert found["PairNorm"].count() == 1
+    assert round(found["PairNorm"].mean() - step.mean()) == 10
+    norm = shallow[shallow["name"] == "PairNorm"]["test"].mul(100).mean()
+    assert round(norm - found["PairNorm"].mean()) == 1
 
 
 def test_sentences_on_the_parts_of_our_network() -> None:
