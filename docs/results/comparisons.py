@@ -138,20 +138,55 @@ def by_depth(raw: Path) -> str:
     return markdown(["method", *(f"{data}, {depth} layers" for data, depth in places)], rows)
 
 
-def runs_of(raw: Path, name: str, data: str, choose: bool) -> pd.DataFrame:
-    """Return the networks of one row of a table; without a depth that is chosen, the deepest."""
+def searched(raw: Path) -> str:
+    """Show the highest validation accuracy of every setting, the best of each method in bold."""
+    table = cells(raw)
+    if table is None:
+        return not_run(raw)
+    table["method"] = table["name"].str.split(" [", regex=False).str[0]
+    means = table.groupby(["data", "depth", "method", "name"], sort=False)["best_val"].mean()
+    best = set(means.groupby(["data", "depth", "method"]).idxmax())
+    places = list(dict.fromkeys((data, depth) for data, depth, *_ in means.index))
+    rows = []
+    for method, name in dict.fromkeys((method, name) for *_, method, name in means.index):
+        row = [str(name)]
+        for place in places:
+            key = (*place, method, name)
+            figure = f"{100 * means[key]:.1f}" if key in means.index else ""
+            row.append(f"**{figure}**" if key in best else figure)
+        rows.append(row)
+    return markdown(["setting", *(f"{data}, {depth} layers" for data, depth in places)], rows)
+
+
+def runs_of(raw: Path, name: str, data: str, depth: int | None, choose: bool) -> pd.DataFrame:
+    """Return the networks of one row of a table; without a depth that is given, the deepest.
+
+    With ``choose``, these have the setting, and without ``depth`` also the depth, that validates
+    best.
+    """
     table = cells(raw)
     assert table is not None
+    table = table if depth is None else table[table["depth"] == depth]
     table = chosen(table) if choose else table
     part = table[(table["name"] == name) & (table["data"] == data)]
     return part[part["depth"] == part["depth"].max()]
 
 
-def verdict(raw: Path, one: str, other: str, data: str = "cora", choose: bool = False) -> str:
-    """Return whether ``one`` is better than ``other``, with its paired difference in points."""
-    parts = [runs_of(raw, name, data, choose) for name in (one, other)]
+def verdict(
+    raw: Path,
+    one: str,
+    other: str,
+    *,
+    data: str = "cora",
+    depth: int | None = None,
+    choose: bool = False,
+) -> tuple[str, str, str]:
+    """Return the paired difference of two networks in points, the pairs, and what it shows."""
+    if not raw.exists():
+        return f"not trained yet ({raw.stem})", "", ""
+    parts = [runs_of(raw, name, data, depth, choose) for name in (one, other)]
     keys = [column for column in ("seed", "split") if column in parts[0]]
     found = statistics.paired(statistics.differences(*parts, keys, "test"))
-    words = "yes" if found.low > 0 else "no, it costs" if found.high < 0 else "no difference shown"
+    words = "**better**" if found.low > 0 else "worse" if found.high < 0 else "not separated"
     change, interval, _ = change_of(found, math.nan)
-    return f"{words}: {change} ({interval}), {found.pairs} pairs"
+    return f"{change} ({interval})", str(found.pairs), words

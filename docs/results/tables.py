@@ -1,8 +1,8 @@
-"""Fill the tables of results pages from the raw figures beside them, without any training.
+"""Fill the tables of the README and of results pages from the raw figures beside them, without any training.
 
 python docs/results/tables.py
 
-A table stands between ``<!-- table: name -->`` and ``<!-- end -->`` in the README of a folder.
+A table stands between ``<!-- table: name -->`` and ``<!-- end -->`` in a page.
 """
 
 import math
@@ -13,12 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from comparisons import by_depth, cells, change_of, compare, markdown, not_run, verdict
+from comparisons import (
+    by_depth,
+    change_of,
+    compare,
+    markdown,
+    not_run,
+    percent,
+    runs_of,
+    searched,
+    verdict,
+)
 
 from eamp.experiments import statistics
 from eamp.experiments.statistics import p_text
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 EVIDENCE, POINTS = HERE / "evidence", HERE / "points"
 MAP = HERE / "depth" / "where_it_helps.runs.csv"
 REGION = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -27,14 +38,14 @@ GRAPHS = ["homophily", "signal", "degree", "label_rate"]
 
 def main() -> None:
     """Write every page again, with its tables made anew."""
-    for folder in PAGES:
-        page = HERE / folder / "README.md"
-        page.write_text(filled(page.read_text("utf-8"), folder), "utf-8")
+    for path in PAGES:
+        page = ROOT / path
+        page.write_text(filled(page.read_text("utf-8"), path), "utf-8")
 
 
-def filled(text: str, folder: str) -> str:
-    """Return the page of a folder with every table made anew."""
-    made = PAGES[folder]
+def filled(text: str, path: str) -> str:
+    """Return a page with every table made anew."""
+    made = PAGES[path]
     return REGION.sub(lambda match: f"{match[1]}\n{made[match[2]]()}\n{match[3]}", text)
 
 
@@ -96,57 +107,112 @@ def thermostat_energies() -> str:
 
 
 def regimes() -> str:
-    """Show where the entropic step does what its controls do not."""
-    none = "no step, initial scale searched"
+    """Show, for every kind of network and data, the step beside each of its controls."""
     rows = []
 
-    def add(regime: str, question: str, recipe: str, *names: str, **place: Any) -> None:
-        raw = EVIDENCE / f"{recipe}.csv"
-        known = cells(raw) is not None
-        found = verdict(raw, *names, **place) if known else f"not trained yet ({recipe})"
-        rows.append([regime, question, found])
+    def add(place: str, one: str, other: str, recipe: str, *names: str, **where: Any) -> None:
+        rows.append([place, one, other, *verdict(EVIDENCE / f"{recipe}.csv", *names, **where)])
 
-    identity = "identity weights, Cora, 64 layers"
-    add(identity, "step at T = 100, or lazy walk?", "controls_cora", "step, T = 100", "lazy walk")
-    add(identity, "step at T = 1, or lazy walk?", "controls_cora", "step, T = 1", "lazy walk")
-    permuted = "step, T = 1", "step, T = 1, permuted"
-    add(identity, "each node its own drive?", "controls_cora", *permuted)
-    plain, step = "plain stack, Cora, 64 layers", "entropic, T = 1"
-    recipe = "thermostat_searched"
-    add(plain, "T = 1, or T = ∞?", recipe, step, "T = ∞")
-    add(plain, "each node its own drive?", recipe, step, "T = 1, permuted")
-    same = "no step, initial weights of the entropic row"
-    add(plain, "step, or none with the same weights?", recipe, step, same)
-    add(plain, "step, or larger initial weights?", recipe, step, none)
-    add(plain, "step, or PairNorm, searched?", recipe, step, "PairNorm, scale searched")
-    add(plain, "step, or PairNorm, scale 3?", recipe, step, "PairNorm, scale 3 per node")
-    wide = "plain stack of width 128, Cora, 64 layers"
-    add(wide, "step, or larger initial weights?", "thermostat_wide", step, none)
-    deep = "plain stack, Cora, 128 layers"
-    add(deep, "step, or larger initial weights?", "thermostat_depth", step, none)
-    add(deep, "step, or PairNorm, scale 3?", "thermostat_depth", step, "PairNorm, scale 3 per node")
-    mirrored, recipe = "plain stack, mirrored weights, Cora, 64 layers", "mirrored"
-    add(mirrored, "step at T = 1, or none?", recipe, "T = 1", "no step")
-    add(mirrored, "step at T = 1, or PairNorm?", recipe, "T = 1", "PairNorm")
-    add(mirrored, "no step, or PairNorm?", recipe, "no step", "PairNorm")
-    add(mirrored, "T = 1, or T = ∞?", recipe, "T = 1", "T = ∞")
-    add(mirrored, "each node its own drive?", recipe, "T = 1", "T = 1, permuted")
+    swapped, skip = "T = 1, swapped factors", "plain skip connection"
+    place, recipe = "identity weights, Cora, 64 layers", "controls_cora"
+    add(place, "step, T = 100", skip, recipe, "step, T = 100", "lazy walk")
+    add(place, "step, T = 1", skip, recipe, "step, T = 1", "lazy walk")
+    add(place, "step, T = 1", swapped, recipe, "step, T = 1", "step, T = 1, permuted")
+    place, recipe = "initial residual, Cora, 16 layers", "finite_restart"
+    add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
+    add(place, "step, T = 0.1", "no step", recipe, "T = 0.1", "no step")
+    add(place, "step, T = 0.1", "T = 0.1, swapped factors", recipe, "T = 0.1", "T = 0.1, permuted")
+    place, recipe = "plain stack, Cora, 64 layers", "thermostat_searched"
+    step, larger = "entropic, T = 1", "no step, initial scale searched"
+    controls = {
+        "T = 10¹²": "T = ∞",
+        swapped: "T = 1, permuted",
+        "λ by the mean energy": "scalar feedback, T = ∞",
+        "λ by each node's energy": "node feedback, T = ∞",
+        "no step, same weights": "no step, initial weights of the entropic row",
+        "no step, larger weights": larger,
+        "PairNorm, searched": "PairNorm, scale searched",
+        "PairNorm, scale 3": "PairNorm, scale 3 per node",
+    }
+    for words, name in controls.items():
+        add(place, "step, T = 1", words, recipe, step, name)
+    place = "the same, width 128"
+    add(place, "step, T = 1", "no step, larger weights", "thermostat_wide", step, larger)
+    place, recipe = "the same, 128 layers", "thermostat_depth"
+    add(place, "step, T = 1", "no step, larger weights", recipe, step, larger)
+    add(place, "step, T = 1", "PairNorm, scale 3", recipe, step, "PairNorm, scale 3 per node")
+    place, recipe = "mirrored weights, Cora, 64 layers", "mirrored"
+    add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
+    add(place, "step, T = 1", "PairNorm", recipe, "T = 1", "PairNorm")
+    add(place, "no step", "PairNorm", recipe, "no step", "PairNorm")
+    add(place, "step, T = 1", "T = 10¹²", recipe, "T = 1", "T = ∞")
+    add(place, "step, T = 1", swapped, recipe, "T = 1", "T = 1, permuted")
+    place, recipe = "the same, learning rate 1e-4", "mirrored_rates"
+    add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
+    for depth in (16, 64, 256):
+        place = f"untrained, linear readout, Cora, {depth} layers"
+        for words, name in (("no step", "no step"), (swapped, "permuted")):
+            where = {"depth": depth, "choose": True}
+            add(place, "step, finite T", words, "frozen", "step", name, **where)
     tasks = {
         "missing_features": ["missing_features:cora"],
         "corrupted": ["corrupted_features=0.3:cora"],
+        "harder": ["labels_per_class=5:cora", "extra_edges=0.5:cora"],
         "heterophilous": ["chameleon-filtered"],
         "actor": ["actor"],
         "distant": ["chains", "distance"],
     }
     for recipe, names in tasks.items():
         for data in names:
-            place = {"data": data, "choose": True}
-            add(data, "finite T, or lazy walk?", recipe, "entropic", "lazy walk", **place)
-            add(data, "each node its own drive?", recipe, "entropic", "permuted", **place)
-    mines = {"data": "minesweeper (ROC AUC)", "choose": True}
-    add("minesweeper", "finite T, or T = ∞?", "minesweeper", "entropic", "linear step", **mines)
-    add("minesweeper", "each node its own drive?", "minesweeper", "entropic", "permuted", **mines)
-    return markdown(["network and data", "question", "answer, points (95 % interval)"], rows)
+            where = {"data": data, "choose": True}
+            add(data, "step, finite T", skip, recipe, "entropic", "lazy walk", **where)
+            add(data, "step, finite T", "swapped factors", recipe, "entropic", "permuted", **where)
+    where = {"data": "minesweeper (ROC AUC)", "choose": True}
+    for words, name in (("T = ∞", "linear step"), ("swapped factors", "permuted")):
+        add("minesweeper", "step, finite T", words, "minesweeper", "entropic", name, **where)
+    head = ["network and data", "A", "B", "A − B, points (95 % interval)", "pairs", "A is"]
+    return markdown(head, rows)
+
+
+# Networks of the README: their place here, the seeds' file, and the rows without and with the step.
+WITH_AND_WITHOUT = (
+    (
+        "the paper's: Glorot weights, width 256, λ = 1, T = 10",
+        "../paper/cells",
+        "Basic GCN",
+        "Entropic GCN",
+    ),
+    (
+        "plain, initial weights × 1.6, λ = 2.4 λ\\*, T = 1",
+        "thermostat_searched",
+        "no step, initial weights of the entropic row",
+        "entropic, T = 1",
+    ),
+    ("plain, mirrored initial weights, λ = .3 λ\\*, T = 1", "mirrored", "no step", "T = 1"),
+    (
+        "identity initial weights, the step at T = 100",
+        "controls_cora",
+        "no step, no dropout, decay 5e-4",
+        "step, T = 100",
+    ),
+    (
+        "initial residual (`entropic-deep-gcn`), T = 100",
+        "../depth/cells",
+        "initial residual",
+        "initial residual, step",
+    ),
+    ("untrained, plain, a linear readout, best λ and T", "frozen", "no step", "step"),
+)
+
+
+def with_and_without() -> str:
+    """Show 64 layers on Cora with and without the step, for several kinds of networks."""
+    rows = []
+    for words, raw, *names in WITH_AND_WITHOUT:
+        runs = [runs_of(EVIDENCE / f"{raw}.csv", name, "cora", 64, True) for name in names]
+        seeds = " / ".join(dict.fromkeys(str(len(part)) for part in runs))
+        rows.append([words, *(percent(part["test"]) for part in runs), seeds])
+    return markdown(["network of 64 layers", "without the step", "with it", "seeds"], rows)
 
 
 # The run that each table compares the others with; in "chosen", validation chooses their settings.
@@ -161,12 +227,15 @@ COMPARED = {
     "thermostat_depth": "entropic, T = 1",
     "mirrored_search": "no step [3e-4]",
     "mirrored": "no step",
+    "mirrored_rates": "no step",
     "mirrored_deep": "no step",
+    "finite_restart": "no step",
     "remedies": "plain GCN",
 }
 CHOSEN = {
     "missing_features": "lazy walk",
     "corrupted": "lazy walk",
+    "harder": "lazy walk",
     "distant": "lazy walk",
     "heterophilous": "lazy walk",
     "actor": "lazy walk",
@@ -183,9 +252,10 @@ RIVALS = {
     "harness_check_pubmed": "ours, consistency",
 }
 TASKS = ("links", "links_pubmed", "mutag", "solubility")
-BY_DEPTH = ("deep_models", "wrap_defaults", "advice")
+BY_DEPTH = ("frozen", "remedies_rates", "deep_models", "wrap_defaults", "advice")
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
-    "evidence": {
+    "README.md": {"with_and_without": with_and_without},
+    "docs/results/evidence/README.md": {
         "regimes": regimes,
         "thermostat_energies": thermostat_energies,
         "map_of_temperatures": map_of_temperatures,
@@ -196,9 +266,14 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
             for name, of in CHOSEN.items()
         },
         **{name: partial(by_depth, EVIDENCE / f"{name}.csv") for name in BY_DEPTH},
+        "deep_models_search": partial(searched, EVIDENCE / "deep_models_search.csv"),
     },
-    "tasks": {name: partial(by_depth, HERE / "tasks" / f"{name}.csv") for name in TASKS},
-    "points": {name: partial(compare, POINTS / f"{name}.csv", of) for name, of in RIVALS.items()},
+    "docs/results/tasks/README.md": {
+        name: partial(by_depth, HERE / "tasks" / f"{name}.csv") for name in TASKS
+    },
+    "docs/results/points/README.md": {
+        name: partial(compare, POINTS / f"{name}.csv", of) for name, of in RIVALS.items()
+    },
 }
 
 if __name__ == "__main__":
