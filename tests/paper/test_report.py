@@ -63,9 +63,7 @@ def test_nothing_is_loaded_from_anywhere(report: Path) -> None:
 
 def test_page_says_what_was_found_and_how_it_was_run(report: Path) -> None:
     words = "".join(Reader(report.read_text(encoding="utf-8")).words)
-    places = map(
-        words.index, ("Read this first.", "If you need 64 layers", "In brief", "15 of the 16")
-    )
+    places = map(words.index, ("Read this first.", "With 64 layers", "In brief", "15 of the 16"))
     assert sorted(ordered := list(places)) == ordered
     for part in ("eamp reproduce", "torch-geometric", "Threads per network"):
         assert part in words

@@ -105,7 +105,7 @@ def test_the_command_ends_with_a_page_and_goes_on_with_more_seeds(
     page = tmp_path / "out" / "report.html"
     assert str(page) in capsys.readouterr().out
     assert "Entropic GCN" in page.read_text(encoding="utf-8")
-    assert "If you need 8 layers, take" in page.read_text(encoding="utf-8")
+    assert "With 8 layers, " in page.read_text(encoding="utf-8")
     assert len(pd.read_csv(tmp_path / "out" / "deep_cells.csv")) == 3 * 4
     assert len(pd.read_csv(tmp_path / "out" / "cells.csv")) == 4
     monkeypatch.setattr(sweep, "run_jobs", in_this_process)
