@@ -202,8 +202,9 @@ def test_u_curve() -> None:
             assert float(value) == expected, (name, column)
 
 
-def test_speed() -> None:
-    """Every "median (fastest)" of the README is a pair of the benchmark."""
+@pytest.mark.parametrize("path", ["README.md", "docs/scale.md"])
+def test_speed(path: str) -> None:
+    """Every "median (fastest)" of a section on speed is a pair of the benchmark."""
     pairs: set[str] = set()
 
     def collect(value: Any) -> None:
@@ -217,7 +218,7 @@ def test_speed() -> None:
                 collect(inner)
 
     collect(json.loads(text_of("benchmarks/results.json")))
-    section = text_of("README.md").split("## How fast")[1].split("\n## ")[0]
+    section = text_of(path).split("## Speed")[1].split("\n## ")[0]
     printed = re.findall(r"\d+\.\d\d \(\d+\.\d\d\)", section)
     assert len(printed) > 10
     assert set(printed) <= pairs

@@ -172,7 +172,7 @@ def runs_of(raw: Path, name: str, data: str, depth: int | None, choose: bool) ->
     return part[part["depth"] == part["depth"].max()]
 
 
-def verdict(
+def pairs_of(
     raw: Path,
     one: str,
     other: str,
@@ -180,13 +180,27 @@ def verdict(
     data: str = "cora",
     depth: int | None = None,
     choose: bool = False,
-) -> tuple[str, str, str]:
-    """Return the paired difference of two networks in points, the pairs, and what it shows."""
+) -> Comparison:
+    """Return the paired comparison of two networks; without any pair if they are not trained."""
     if not raw.exists():
-        return f"not trained yet ({raw.stem})", "", ""
+        return statistics.paired([])
     parts = [runs_of(raw, name, data, depth, choose) for name in (one, other)]
     keys = [column for column in ("seed", "split") if column in parts[0]]
-    found = statistics.paired(statistics.differences(*parts, keys, "test"))
-    words = "**better**" if found.low > 0 else "worse" if found.high < 0 else "not separated"
-    change, interval, _ = change_of(found, math.nan)
-    return f"{change} ({interval})", str(found.pairs), words
+    return statistics.paired(statistics.differences(*parts, keys, "test"))
+
+
+def verdicts(found: list[Comparison]) -> list[tuple[str, str, str, str]]:
+    """Return difference, pairs, p-value and conclusion of each of a family of comparisons.
+
+    The p-values are those of the paired t-test with Holm's correction over the family.
+    """
+    rows = []
+    for one, p in zip(found, statistics.holm([each.p_t for each in found]), strict=True):
+        if not one.pairs:
+            rows.append(("not trained yet", "", "", ""))
+            continue
+        change, interval, _ = change_of(one, math.nan)
+        better = "**better**" if one.change > 0 else "worse"
+        words = better if p < 0.05 else "not separated"
+        rows.append((f"{change} ({interval})", str(one.pairs), p_text(p), words))
+    return rows

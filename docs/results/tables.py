@@ -19,10 +19,11 @@ from comparisons import (
     compare,
     markdown,
     not_run,
+    pairs_of,
     percent,
     runs_of,
     searched,
-    verdict,
+    verdicts,
 )
 
 from eamp.experiments import statistics
@@ -108,12 +109,13 @@ def thermostat_energies() -> str:
 
 def regimes() -> str:
     """Show, for every kind of network and data, the step beside each of its controls."""
-    rows = []
+    questions, found = [], []
 
     def add(place: str, one: str, other: str, recipe: str, *names: str, **where: Any) -> None:
-        rows.append([place, one, other, *verdict(EVIDENCE / f"{recipe}.csv", *names, **where)])
+        questions.append((place, one, other))
+        found.append(pairs_of(EVIDENCE / f"{recipe}.csv", *names, **where))
 
-    swapped, skip = "T = 1, swapped factors", "plain skip connection"
+    swapped, skip = "T = 1, permuted factors", "plain skip connection"
     place, recipe = "identity weights, Cora, 64 layers", "controls_cora"
     add(place, "step, T = 100", skip, recipe, "step, T = 100", "lazy walk")
     add(place, "step, T = 1", skip, recipe, "step, T = 1", "lazy walk")
@@ -121,7 +123,7 @@ def regimes() -> str:
     place, recipe = "initial residual, Cora, 16 layers", "finite_restart"
     add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
     add(place, "step, T = 0.1", "no step", recipe, "T = 0.1", "no step")
-    add(place, "step, T = 0.1", "T = 0.1, swapped factors", recipe, "T = 0.1", "T = 0.1, permuted")
+    add(place, "step, T = 0.1", "T = 0.1, permuted factors", recipe, "T = 0.1", "T = 0.1, permuted")
     place, recipe = "plain stack, Cora, 64 layers", "thermostat_searched"
     step, larger = "entropic, T = 1", "no step, initial scale searched"
     controls = {
@@ -151,7 +153,7 @@ def regimes() -> str:
     add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
     for depth in (16, 64, 256):
         place = f"untrained, linear readout, Cora, {depth} layers"
-        for words, name in (("no step", "no step"), (swapped, "permuted")):
+        for words, name in (("no step", "no step"), (swapped, "permuted factors")):
             where = {"depth": depth, "choose": True}
             add(place, "step, finite T", words, "frozen", "step", name, **where)
     tasks = {
@@ -166,12 +168,13 @@ def regimes() -> str:
         for data in names:
             where = {"data": data, "choose": True}
             add(data, "step, finite T", skip, recipe, "entropic", "lazy walk", **where)
-            add(data, "step, finite T", "swapped factors", recipe, "entropic", "permuted", **where)
+            add(data, "step, finite T", "permuted factors", recipe, "entropic", "permuted", **where)
     where = {"data": "minesweeper (ROC AUC)", "choose": True}
-    for words, name in (("T = ∞", "linear step"), ("swapped factors", "permuted")):
+    for words, name in (("T = ∞", "linear step"), ("permuted factors", "permuted")):
         add("minesweeper", "step, finite T", words, "minesweeper", "entropic", name, **where)
-    head = ["network and data", "A", "B", "A − B, points (95 % interval)", "pairs", "A is"]
-    return markdown(head, rows)
+    head = ["network and data", "A", "B", "A − B, points (95 % interval)", "pairs", "p (Holm)"]
+    rows = zip(questions, verdicts(found), strict=True)
+    return markdown([*head, "A is"], [[*question, *answer] for question, answer in rows])
 
 
 # Networks of the README: their place here, the seeds' file, and the rows without and with the step.

@@ -49,7 +49,7 @@ NETWORKS: list[tuple[str, str, dict[str, Any], dict[str, Any] | None]] = [
     *((f"step [g = 2, T = {t:g}]", "gcn", {}, step(2, t)) for t in (0.01, 100.0)),
     *((f"T = 10¹² [g = {g}]", "gcn", {}, step(g, LINEAR)) for g in GAINS),
     *(
-        (f"swapped factors [g = {g}, T = 1]", "gcn", {}, step(g, 1.0, variant="permuted"))
+        (f"permuted factors [g = {g}, T = 1]", "gcn", {}, step(g, 1.0, variant="permuted"))
         for g in GAINS
     ),
     *((f"mirrored weights, step [g = {g}]", "gcn", MIRRORED, step(g, 1.0)) for g in (0.3, 1)),
