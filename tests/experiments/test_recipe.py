@@ -4,6 +4,8 @@ import pytest
 
 from eamp.experiments.recipe import RecipeError, load_recipe
 
+ROOT = Path(__file__).parents[2]
+
 GOOD = """
 data: [csbm, grid]
 depth: [2, 4]
@@ -212,3 +214,32 @@ def test_aliases_and_merged_keys_are_read(tmp_path: Path) -> None:
 
 def test_a_path_may_be_a_string(tmp_path: Path) -> None:
     assert load_recipe(str(written(tmp_path, ONE_RUN)))[0] == "a recipe"
+
+
+@pytest.mark.parametrize(
+    ("runs", "differ"),
+    [
+        ("[{model: gcn, width: 4}, {model: gcn, width: 64}]", "width"),
+        ("[{model: gcn}, {model: gcn, seed: 5, options: {initial_gain: 2}}]", "options"),
+        ("[{model: gcn, name: a}, {model: gcnii, name: a, dropout: 0.5}]", "model, dropout"),
+    ],
+)
+def test_two_networks_of_one_name_are_refused(tmp_path: Path, runs: str, differ: str) -> None:
+    recipe = written(tmp_path, f"data: csbm\ndepth: [2, 4]\nseeds: 2\nruns: {runs}")
+    message = f"runs 1 and 2 of .* with depth 2, but differ in {differ}; .* Give each a `name`"
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(recipe)
+
+
+def test_one_name_may_stand_on_other_data_depths_seeds_and_splits(tmp_path: Path) -> None:
+    runs = "{width: 4, data: grid}, {width: 8}, {width: 4, depth: 3}, {width: 8, seed: 5, split: 2}"
+    recipe = written(tmp_path, f"model: gcn\ndata: csbm\ndepth: 2\nruns: [{runs}]")
+    assert len(load_recipe(recipe)[1]) == 4
+
+
+STORED = [*(ROOT / "docs").rglob("*.yaml"), *(ROOT / "src/eamp/paper/recipes").glob("*.yaml")]
+
+
+@pytest.mark.parametrize("recipe", STORED, ids=lambda path: path.stem)
+def test_every_stored_recipe_is_read(recipe: Path) -> None:
+    assert load_recipe(recipe)[1]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eamp.experiments.cell import Cell
+from eamp.experiments.network_names import clash_of
 from eamp.experiments.schema import DEFAULTS, KINDS, LISTED
 from eamp.optional import extra
 from eamp.spelling import did_you_mean
@@ -79,8 +80,12 @@ def cells_of(
     """Return the cells of all runs, sorted by seed and split, without exact duplicates.
 
     Cells that differ in name alone are all kept: a sweep trains one and shows a row for each.
+
+    Raises:
+        RecipeError: if a run cannot be read, or if two of one name have different settings.
     """
     cells: dict[tuple[str, str], Cell] = {}
+    run_of: dict[tuple[str, str], int] = {}
     number_of_cells = 0
     for number, run in enumerate(runs, start=1):
         place = f"run {number} of {source}"
@@ -97,10 +102,31 @@ def cells_of(
                     f"up to here the recipe has {number_of_cells:,} cells, and at most "
                     f"{MOST_CELLS:,} are trained in one sweep; give it fewer {', '.join(lists)}."
                 )
-            cells |= {(cell.key, cell.name): cell for cell in expand(settings, lists)}
+            found = {(cell.key, cell.name): cell for cell in expand(settings, lists)}
         except (TypeError, ValueError) as error:
             raise RecipeError(f"{place}: {error}") from error
+        cells |= found
+        run_of = dict.fromkeys(found, number) | run_of
+    check_names(list(cells.values()), [run_of[key] for key in cells], source)
     return sorted(cells.values(), key=lambda cell: (cell.seed, cell.split))
+
+
+def check_names(cells: list[Cell], runs: list[int], source: str) -> None:
+    """Raise an error if two cells of one name would be averaged, but have different settings.
+
+    Args:
+        cells: all cells of a recipe.
+        runs: the number of the run of every cell.
+        source: the recipe, in words.
+    """
+    if (clash := clash_of(map(vars, cells))) is not None:
+        data, name, depth = clash.network
+        raise RecipeError(
+            f"runs {runs[clash.first]} and {runs[clash.second]} of {source} are both called "
+            f"{name!r} on {data} with depth {depth}, but differ in {', '.join(clash.settings)}; "
+            "a table would show their mean. Give each a `name` of its own, as in "
+            f"{{name: {name} A, model: {cells[clash.first].model}}}."
+        )
 
 
 def checked(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any] | range]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from eamp.paper.frames import NETWORK
+from eamp.experiments.network_names import NETWORK
 from eamp.paper.naming import READINGS, is_variant, sorted_by, without_variants
 from eamp.paper.published import table_1
 from eamp.report.colours import family

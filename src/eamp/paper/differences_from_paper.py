@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from eamp.experiments.network_names import NETWORK
 from eamp.paper.comparison import paired
 from eamp.paper.energy_statistics import energy_kept, figure_2_threshold
 from eamp.paper.entropy_charts import TEMPERATURE, gradient_error
-from eamp.paper.frames import NETWORK, Frames
+from eamp.paper.frames import Frames
 from eamp.paper.naming import PAPER_READING, READINGS, TEST_READING, title
 from eamp.paper.published import ENTROPIC
 from eamp.report.number_format import format_change, format_count, format_energy

@@ -12,6 +12,7 @@ import pandas as pd
 
 from eamp.experiments.cell import JSON_COLUMNS, TEXT_COLUMNS, Cell
 from eamp.experiments.csv_text import unescaped, write_csv
+from eamp.experiments.network_names import NETWORK, clash_of
 
 # In these columns, "None" and "NA" are names like any other.
 WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
@@ -19,8 +20,7 @@ WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
 # A column that `cells` lacks has the default of the field, as in a recipe: files that were written
 # before the field existed stay readable. The default of the name is empty, so it must be given.
 DEFAULTS = {f.name: f.default for f in fields(Cell) if f.default not in (MISSING, "")}
-NETWORK = ["data", "name", "depth"]  # identifies a trained network up to its seed
-SETTINGS = [f.name for f in fields(Cell) if f.name not in (*NETWORK, "seed")]
+SETTINGS = [f.name for f in fields(Cell)]
 # Columns that `eamp.experiments.sweep` adds to a cell and that the report shows.
 MEASURED = ("best_val_accuracy", "test_accuracy", "epochs", "seconds", "threads")
 
@@ -163,14 +163,13 @@ def is_number(value: object) -> bool:
 
 def check_cells(cells: pd.DataFrame) -> None:
     """Raise an error if networks of one name and depth differ in more than their seeds."""
-    values = cells[SETTINGS].astype(str).groupby([cells[key] for key in NETWORK]).nunique()
-    for setting in SETTINGS:
-        if (values[setting] > 1).any():
-            data, name, depth = values[setting].idxmax()
-            raise ValueError(
-                f"{name} with {depth} layers on {data} was run with several values of {setting}; "
-                "give them different names."
-            )
+    settings = cells[SETTINGS].map(str).to_dict("records")
+    if (clash := clash_of(settings, repeated=["seed"])) is not None:
+        data, name, depth = clash.network
+        raise ValueError(
+            f"{name} with {depth} layers on {data} was run with several values of "
+            f"{', '.join(clash.settings)}; give them different names."
+        )
     if (twice := cells.duplicated([*NETWORK, "seed"])).any():
         row = cells[twice].iloc[0]
         raise ValueError(

@@ -2,12 +2,11 @@
 
 import pandas as pd
 
+from eamp.experiments.network_names import NETWORK
 from eamp.experiments.sweep import further_metrics, metric_of, readings_of
 from eamp.report.number_format import format_count, format_mean, format_value
 from eamp.report.table import Table
 from eamp.training import METRICS
-
-NETWORK = ["data", "name", "depth"]  # identifies a network up to its seed and split
 
 
 def means_of(table: pd.DataFrame, by_split: bool = False) -> pd.DataFrame:
