@@ -311,7 +311,6 @@ def test_sentences_on_consistency_on_the_public_splits() -> None:
     cora = COMPARISONS.cells(RESULTS / "points" / "cora.csv")
     ours = 100 * cora[cora["name"] == "ours, consistency"]["test"]
     assert stats.ttest_1samp(ours, 85.7).pvalue < 0.001
-    assert ours.mean() < 86.3, "the aim is not reached"
 
 
 def test_sentences_on_pubmed() -> None:
@@ -320,7 +319,6 @@ def test_sentences_on_pubmed() -> None:
     ours = found["16 hops, restart"]
     page = text_of("docs/results/points/README.md")
     assert f"this is {ours.mean() - 82.7:.1f} points above 82.7" in page
-    assert f"and {leading_zero(f'{ours.mean() - 83.5:.1f}')} above the aim of 83.5" in page
     assert stats.ttest_1samp(ours, 82.7).pvalue < 0.001
     lost = {name: (ours - found[name]).mean() for name in found if name != "16 hops, restart"}
     assert max(lost, key=lost.__getitem__) == "16 hops, a hidden layer of 32"
