@@ -191,7 +191,15 @@ class OnData(Classifier):
         return super().forward(data.x, data.edge_index, data.batch)
 
 
-@pytest.mark.parametrize("model", [Classifier, OnData])
+class WithOptions(OnData):
+    """The same model, with an argument that may be left out."""
+
+    def forward(self, data: Data, logits: bool = True, **more: Any) -> Tensor:  # type: ignore[override]
+        out = super().forward(data)
+        return out if logits else out.softmax(1)
+
+
+@pytest.mark.parametrize("model", [Classifier, OnData, WithOptions])
 @pytest.mark.parametrize("options", [{}, {"scale_free": True}, {"normalize": True}])
 def test_a_wrapped_model_tells_its_layers_the_batch(
     model: type[Classifier], options: dict[str, Any]
@@ -202,6 +210,8 @@ def test_a_wrapped_model_tells_its_layers_the_batch(
     batch = Batch.from_data_list(graphs)
 
     def run(data: Data) -> Tensor:
+        if model is WithOptions:
+            return network(data, logits=False)
         if model is OnData:
             return network(data)
         return network(data.x, data.edge_index, batch=data.batch)
@@ -210,6 +220,21 @@ def test_a_wrapped_model_tells_its_layers_the_batch(
     eamp.unwrap(network)
     assert not network._forward_pre_hooks
     assert not network._forward_pre_hooks_with_kwargs
+
+
+def test_a_model_that_cannot_be_told_the_batch_leaves_it_as_it_is() -> None:
+    class Inner(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = GCNConv(WIDTH, WIDTH)
+
+        def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+            return self.conv(x, edge_index)
+
+    model, data = eamp.wrap(Inner().double()), Batch.from_data_list([make_graph(4, 6, 0)] * 2)
+    set_batch(data.edge_index, data.batch)
+    model(data.x, data.edge_index)
+    assert as_graph(data.edge_index, 8).num_graphs == 2
 
 
 def test_a_model_is_hooked_once() -> None:

@@ -17,7 +17,7 @@ class BatchHook:
     """A hook before ``forward`` that ties the argument ``batch`` to the argument ``edge_index``.
 
     The layers of a model get ``edge_index`` alone. With the hook they find there which graph a node
-    belongs to. Both may also be attributes of an only argument, a PyG ``Data``.
+    belongs to. Both may also be attributes of the first argument, a PyG ``Data``.
 
     Args:
         names: the names of the arguments of ``forward``, in order.
@@ -29,8 +29,10 @@ class BatchHook:
     def __call__(self, model: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Tie the two arguments of a call."""
         given = {**dict(zip(self.names, args, strict=False)), **kwargs}
-        if len(given) == 1 and isinstance(data := next(iter(given.values())), Data):
+        if isinstance(data := given.get(self.names[0]), Data):
             given = {"edge_index": data.edge_index, "batch": getattr(data, "batch", None)}
+        elif "batch" not in {*given, *self.names}:
+            return  # nothing is known about the graphs
         edge_index, batch = given.get("edge_index"), given.get("batch")
         if not isinstance(edge_index, Tensor) or not isinstance(batch, Tensor | None):
             return
@@ -45,10 +47,17 @@ class BatchHook:
 
 def add_batch_hook(model: Module) -> None:
     """Add the hook to a model that can be called with a ``batch``, once."""
-    names = list(inspect.signature(model.forward).parameters)
-    named = {"edge_index", "batch"} <= set(names)
-    if (named or len(names) == 1) and not any(map(is_ours, model._forward_pre_hooks.values())):
-        model.register_forward_pre_hook(BatchHook(names), with_kwargs=True)
+    parameters = inspect.signature(model.forward).parameters
+    named = {"edge_index", "batch"} <= set(parameters)
+    alone = bool(parameters) and all(map(may_be_left_out, [*parameters.values()][1:]))
+    if (named or alone) and not any(map(is_ours, model._forward_pre_hooks.values())):
+        model.register_forward_pre_hook(BatchHook(list(parameters)), with_kwargs=True)
+
+
+def may_be_left_out(parameter: inspect.Parameter) -> bool:
+    """Return whether a function can be called without an argument for a parameter."""
+    collects = (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    return parameter.kind in collects or parameter.default is not parameter.empty
 
 
 def remove_batch_hook(model: Module) -> None:

@@ -65,9 +65,9 @@ def wrap(
     line, such as ``GCN``, gets a subclass of its class for that, ``EntropyAwareGCN``, until it is
     unwrapped: ``isinstance(model, GCN)`` holds, ``type(model) is GCN`` does not.
 
-    A model that is called with a ``batch`` beside ``edge_index``, or with a PyG ``Data`` alone, may
-    be called with batches of graphs: thresholds, means and normalised entropies are then those of
-    every graph.
+    A model that is called with a ``batch`` beside ``edge_index``, or with a PyG ``Data`` as the
+    only argument that it needs, may be called with batches of graphs: thresholds, means and
+    normalised entropies are then those of every graph.
 
     Args:
         model: the model, or a single message-passing layer.

@@ -8,7 +8,7 @@ from torch_geometric.nn import GCNConv, GraphNorm
 
 import eamp
 from eamp.nn.models.gcn import GCN, ResidualUpdate
-from problems import irregular_graph
+from problems import irregular_graph, undirected
 
 
 @pytest.fixture
@@ -141,3 +141,15 @@ def test_gains_scale_the_initial_weights_of_their_layers(gain: str, expected: li
 def test_wrong_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GCN(5, 8, 3, num_layers=1, **options)
+
+
+@pytest.mark.parametrize("norm", ["GraphNorm", "InstanceNorm", "LayerNorm", "BatchNorm"])
+def test_norms_tell_the_graphs_of_a_batch_apart(x: Tensor, norm: str) -> None:
+    torch.manual_seed(0)
+    model = GCN(5, 8, 3, num_layers=2, norm=norm).double().eval()
+    first, second = undirected((0, 1), (1, 2)), undirected((0, 1), (1, 2), (2, 3), (3, 4), (4, 5))
+    batch = torch.tensor([0] * 4 + [1] * 6)
+    both = eamp.Graph(torch.cat([first, second + 4], 1), 10, batch=batch)
+    expected = torch.cat([model(x[:4], eamp.Graph(first, 4)), model(x[4:], second)])
+    # PyG's LayerNorm adds its epsilon in another place where it knows the graphs.
+    torch.testing.assert_close(model(x, both), expected, rtol=1e-4, atol=1e-4)

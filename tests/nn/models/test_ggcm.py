@@ -4,7 +4,7 @@ from torch import Tensor
 
 import eamp
 from eamp.nn.models.ggcm import GGCM, negative_graph
-from problems import normalised_adjacency, random_graph
+from problems import normalised_adjacency, random_graph, undirected
 
 
 def inverse_operator(graph: eamp.Graph) -> Tensor:
@@ -53,6 +53,15 @@ def test_the_seed_of_the_random_graphs_is_kept_with_the_weights() -> None:
     assert not torch.equal(model(x, graph), other(x, graph))
     other.load_state_dict(model.state_dict())
     assert torch.equal(model(x, graph), other(x, graph))
+
+
+def test_random_graphs_do_not_join_the_graphs_of_a_batch() -> None:
+    graph = eamp.Graph(undirected((0, 1), (2, 3)), batch=torch.tensor([0, 0, 1, 1]))
+    with pytest.raises(ValueError, match="would join the 2 graphs of a batch; pass negatives=0"):
+        GGCM(5, 8, 3, num_layers=2)(torch.randn(4, 5), graph)
+    model, x = GGCM(5, 8, 3, num_layers=2, negatives=0), torch.randn(4, 5)
+    alone = [model(x[:2], undirected((0, 1))), model(x[2:], undirected((0, 1)))]
+    torch.testing.assert_close(model(x, graph), torch.cat(alone))
 
 
 def test_without_negatives_it_is_a_mean_over_the_hops() -> None:

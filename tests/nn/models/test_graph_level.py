@@ -1,5 +1,7 @@
 """GraphLevel: a readout over nodes, one graph at a time and in batches, for every kind of model."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch_geometric import nn as pyg
@@ -40,6 +42,40 @@ def test_a_model_of_pyg_gets_its_edge_index() -> None:
     out = GraphLevel(inner)(batch.x, batch.edge_index, batch.batch)
     expected = pyg.global_mean_pool(inner(batch.x, batch.edge_index), batch.batch)
     assert torch.allclose(out, expected)
+
+
+def alone(model: GraphLevel, batch: Batch) -> torch.Tensor:
+    return torch.cat([model(data.x, data.edge_index) for data in batch.to_data_list()])
+
+
+@pytest.mark.parametrize("bare", [None, "last", "all"])
+@pytest.mark.parametrize("step", [{}, {"normalize": True}])
+def test_graphs_do_not_mix_whatever_layers_of_pyg_are_bare(
+    bare: str | None, step: dict[str, Any]
+) -> None:
+    torch.manual_seed(0)
+    inner, batch = pyg.GCN(5, 8, 2, 3, norm="GraphNorm"), two_graphs()
+    if bare != "all":
+        inner = eamp.wrap(inner, skip=bare, **step)
+    model = GraphLevel(inner).eval()
+    out = model(batch.x, batch.edge_index, batch.batch)
+    torch.testing.assert_close(out, alone(model, batch))
+
+
+def test_layers_of_a_model_without_a_batch_know_the_graphs() -> None:
+    class Bare(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = eamp.EntropyAware(pyg.GCNConv(5, 8), normalize=True)
+            self.last = pyg.GCNConv(8, 3)
+
+        def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+            return self.last(self.first(x, edge_index), edge_index)
+
+    torch.manual_seed(0)
+    model, batch = GraphLevel(Bare()).eval(), two_graphs()
+    out = model(batch.x, batch.edge_index, batch.batch)
+    torch.testing.assert_close(out, alone(model, batch))
 
 
 def test_traits_are_those_of_the_model() -> None:

@@ -1,5 +1,6 @@
 """The plain graph convolutional network and, with ``entropy=``, the Entropic GCN."""
 
+import inspect
 from itertools import count, pairwise
 from typing import Literal
 
@@ -41,7 +42,8 @@ class GCN(NodeClassifier):
         form: ``"authors"`` for the layer in the code of the paper's authors, or ``"paper"`` for the
             layer in the paper's equations, whose default ``placement`` is ``"input"``.
         norm: The name of a PyG normalisation between each hidden layer and its activation, such as
-            ``"BatchNorm"`` or ``"GraphNorm"``, or ``None``. It follows the step. For pair
+            ``"BatchNorm"`` or ``"GraphNorm"``, or ``None``. It follows the step. In a batch of
+            graphs, a norm that takes a ``batch`` normalises every graph by itself. For pair
             normalisation see :class:`PairNormGCN`.
         initial_weights: ``"glorot"``, or ``"mirrored"`` for weights with which the network begins
             as a linear map that keeps the scale of an embedding through weights and ReLU; see
@@ -96,6 +98,7 @@ class GCN(NodeClassifier):
         if paper and norm:
             raise ValueError("norm is an option of form='authors'; form='paper' has none.")
         self.norms = ModuleList(norm_of(norm, width) for width in widths[1:])
+        self.norms_by_graph = any(map(takes_batch, self.norms))
         check_initial_weights(initial_weights)
         if paper and initial_weights != "glorot":
             raise ValueError(
@@ -129,7 +132,8 @@ class GCN(NodeClassifier):
             conv, norm = parts
             if self.encoder is not None:
                 return conv(x, graph)
-            return norm(conv(self.drop(x, graph), graph)).relu()
+            x = conv(self.drop(x, graph), graph)
+            return (norm(x, graph.batch) if self.norms_by_graph else norm(x)).relu()
 
         x = self.run(layer, list(zip(self.convs, self.norms, strict=True)), x)
         return self.output(self.drop(x, graph), graph)
@@ -147,3 +151,8 @@ def norm_of(name: str | None, channels: int) -> Module:
             f"'GraphNorm', but is {name!r}; for pair normalisation take PairNormGCN."
         ) from error
     return norm
+
+
+def takes_batch(norm: Module) -> bool:
+    """Return whether a normalisation can tell the graphs of a batch apart."""
+    return "batch" in inspect.signature(norm.forward).parameters

@@ -34,8 +34,9 @@ class GGCM(NodeClassifier):
     The authors draw random regular graphs. Here :math:`N_t` is the union of random permutations of
     the nodes, in which a few neighbours coincide, and the complete graph where there are not enough
     nodes. It depends on a seed, which is drawn with the weights and kept in the state dict, so it
-    is the same in all epochs. ``torch.compile`` cannot trace the model, and parts of a graph are
-    refused. See :class:`NodeClassifier` for the other arguments.
+    is the same in all epochs. ``torch.compile`` cannot trace the model. Parts of a graph are
+    refused, and batches of graphs, too, unless ``negatives`` is 0. See :class:`NodeClassifier` for
+    the other arguments.
 
     Args:
         hidden_channels: Not used: there is no hidden layer.
@@ -125,11 +126,19 @@ def negative_graph(graph: Graph, ratio: float, seed: int) -> Graph:
 
     Every permutation of the nodes gives each of them two neighbours, less those that coincide.
 
+    Raises:
+        ValueError: for a batch of several graphs, which a random graph would join.
+
     Example:
         >>> path = Graph(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
         >>> negative_graph(path, 20, seed=0)  # complete
         Graph(num_nodes=3, num_edges=3)
     """
+    if graph.num_graphs > 1:
+        raise ValueError(
+            f"the random graphs of GGCM would join the {graph.num_graphs} graphs of a batch; pass "
+            "negatives=0 to leave the random graphs out, or one graph at a time."
+        )
 
     def draw() -> Graph:
         nodes = torch.arange(n := graph.num_nodes)

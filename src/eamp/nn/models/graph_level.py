@@ -1,14 +1,17 @@
 """``GraphLevel``: any model of nodes, with a readout, as a model of graphs."""
 
+import inspect
 from collections.abc import Callable
 from typing import Literal
 
+import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn.inits import reset
 from torch_geometric.nn.resolver import aggregation_resolver
 
 from eamp.graph import Adjacency, Graph
+from eamp.graph.edge_index_cache import set_batch
 from eamp.nn.checks import check_module
 from eamp.nn.models.traits import traits
 from eamp.nn.wrapping import has_bare_layers
@@ -18,6 +21,8 @@ READOUTS = ("mean", "sum", "max")
 
 class GraphLevel(Module):
     r"""Any model of nodes, whose outputs are aggregated over the nodes of every graph.
+
+    A model that takes a ``batch`` gets it.
 
     Args:
         model: A model of :mod:`eamp.nn` or of PyG, with an output per class or target.
@@ -46,6 +51,7 @@ class GraphLevel(Module):
             raise ValueError(f"readout must be one of {expected}, but is {readout!r}.")
         self.model, self.readout = model, readout
         self.aggregation = aggregation_resolver(readout)
+        self.takes_batch = "batch" in inspect.signature(model.forward).parameters
 
     @property
     def probed_layers(self) -> list[str] | None:
@@ -71,10 +77,13 @@ class GraphLevel(Module):
             graph = Graph(edge_index, x.size(0), batch=batch)
         if batch is None and isinstance(graph, Graph):
             batch = graph.batch
+        if isinstance(graph, Tensor) and not torch.compiler.is_compiling():
+            set_batch(graph, batch)  # for the layers that are called with edge_index alone
+        out = self.model(x, graph, batch=batch) if self.takes_batch else self.model(x, graph)
         graphs = graph.num_graphs if isinstance(graph, Graph) else None
         if batch is None:
             batch, graphs = x.new_zeros(x.size(0)).long(), 1
-        return self.aggregation(self.model(x, graph), batch, dim_size=graphs)
+        return self.aggregation(out, batch, dim_size=graphs)
 
     def extra_repr(self) -> str:
         """Return the readout."""
