@@ -13,10 +13,10 @@ from torch_geometric.data import Data
 
 import eamp
 from eamp.nn import EGNN, G2, GCN, NoisyNodes
-from eamp.training import METRICS, PROTOCOLS, Epoch, TrainingWarning, train
+from eamp.training import METRICS, PROTOCOLS, Epoch, TrainingWarning, loop, train
 from eamp.training.checkpoints import CheckpointError
 from eamp.training.tasks import node_level
-from eamp.training.tasks.task import call_on
+from eamp.training.tasks.task import call_on, copy_of_state
 from training.problem import SHORT, graph, network
 
 SIZES = (graph().num_features, 8, graph().num_classes)
@@ -58,6 +58,43 @@ def test_the_pass_that_is_saved_without_dropout_changes_nothing(
     saved = train(made(), graph(), SHORT)
     monkeypatch.setattr(node_level, "same_in_training", lambda *given: False)
     assert train(made(), graph(), SHORT) == saved
+
+
+class Gated(Module):
+    """A network with dropout whose initial outputs do not depend on it, as in ReZero."""
+
+    def __init__(self, gate: float = 0.0) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.inner = pyg.GCNConv(SIZES[0], 8), torch.nn.Linear(8, 8)
+        self.head, self.gate = torch.nn.Linear(8, SIZES[2]), torch.nn.Parameter(torch.tensor(gate))
+        if gate:  # then the output layer starts at zero
+            torch.nn.init.zeros_(self.head.weight)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        x = self.first(x, edge_index)
+        dropped = torch.nn.functional.dropout(self.inner(x), 0.5, self.training)
+        return self.head(x + self.gate * dropped)
+
+
+@pytest.mark.parametrize("gate", [0.0, 1.0])
+def test_dropout_behind_a_zero_is_off_when_an_epoch_is_measured(gate: float) -> None:
+    model, data = Gated(gate), graph()
+    weights, state = copy_of_state(model), torch.get_rng_state()
+    assert not node_level.same_in_training(model, lambda: model(data.x, data.edge_index))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(now, weights[name]) for name, now in model.state_dict().items())
+    result = train(model, data, SHORT)
+    logits = model.eval()(data.x, data.edge_index)[data.val_mask]
+    loss = torch.nn.functional.cross_entropy(logits, data.y[data.val_mask])
+    assert result.val_loss == pytest.approx(loss.item())
+
+
+def test_dropout_in_a_network_whose_activations_are_zero_is_found() -> None:
+    tried = GCN(*SIZES, num_layers=300, dropout=0.5)
+    call = partial(call_on(tried, eamp.Graph(graph())), graph().x)
+    with loop.denormals_flushed():
+        assert not node_level.same_in_training(tried, call)
 
 
 def weighted() -> Data:
