@@ -214,7 +214,8 @@ def test_a_metric_has_its_own_columns_and_tables(
         "{model: gcn, name: plain, changes: {epochs: 30}}, "
         "{model: gcn, name: by loss, changes: {epochs: 30, metric: roc_auc}}, "
         "{model: gcn, name: by AUC, changes: {epochs: 30, metric: roc_auc, select: val_metric}}, "
-        "{model: gcn, name: by accuracy, changes: {epochs: 30, select: val_metric}}]}",
+        "{model: gcn, name: by accuracy, changes: {epochs: 30, select: val_metric}}, "
+        "{model: gcn, name: the same, changes: {epochs: 30, select: val_accuracy}}]}",
         encoding="utf-8",
     )
     _, cells = load_recipe(recipe)
@@ -236,16 +237,17 @@ def test_a_metric_has_its_own_columns_and_tables(
         table.loc["by loss"]["test_metric"].tolist()
         != table.loc["by loss"]["test_accuracy"].tolist()
     )
-    assert said.count("mean ± sample standard deviation over seeds, in percent") == 4
+    assert said.count("mean ± sample standard deviation over seeds, in percent") == 5
     tables = [summary(part) for part in parts_by_metric(table.reset_index())]
     heads = [line for line in printed_rows(tables) if "network" in line]
-    assert ["ROC AUC" in head for head in heads] == [False, True, True, False]
+    assert ["ROC AUC" in head for head in heads] == [False, True, True, False, False]
     for head, rule in zip(
         heads,
         (
             "test accuracy at lowest validation loss",
             "test ROC AUC at lowest validation loss",
             "test ROC AUC at highest validation ROC AUC",
+            "test accuracy at highest validation accuracy",
             "test accuracy at highest validation accuracy",
         ),
         strict=True,

@@ -127,7 +127,7 @@ def run_cell(claim: Claim) -> str:
         **energies,
         **({"num_splits": cell.num_splits} if cell.num_splits > 1 else {}),
         **({"diverged": diverged(result.history)} if result.diverged else {}),
-        **metric_findings(cell.rules.select, result),
+        **metric_findings(cell, result),
         **({} if (task := cell.problem.name) == "nodes" else {"task": task}),
     }
     claim.finish(merit(result.val_metric), findings)
@@ -137,17 +137,18 @@ def run_cell(claim: Claim) -> str:
     return f"{label(cell)}: {reached}"
 
 
-def metric_findings(select: str, result: Result) -> dict[str, Any]:
+def metric_findings(cell: Cell, result: Result) -> dict[str, Any]:
     """Return the metric of a run and its values, if they are not those of the other columns.
 
-    They are if the metric is the accuracy of classes, and the protocol does not select the epoch by
-    its metric.
+    They are if the metric is the accuracy of classes, and the recipe does not ask for another epoch
+    than that of lowest validation loss.
     """
-    if result.metric == "accuracy" and select != "val_metric" and not result.also:
+    asked = (cell.changes or {}).get("select", "val_loss")
+    if result.metric == "accuracy" and asked == "val_loss" and not result.also:
         return {}
     return {
         "metric": result.metric,
-        "select": select,
+        "select": cell.rules.select,
         "best_val_metric": result.best_val_metric,
         "test_metric": result.test_metric,  # at the epoch that the protocol selects
         **{f"test_{name}": value for name, value in result.also.items()},
