@@ -5,6 +5,7 @@ All rooms write their results with :func:`write_atomically`.
 
 import glob
 import os
+import re
 import tempfile
 import uuid
 from pathlib import Path
@@ -50,6 +51,16 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def file_name(text: str) -> str:
+    """Return a text as the name of a file, with underscores for all but letters, digits, . and -.
+
+    Example:
+        >>> file_name("quick look"), file_name("../λ = 3")
+        ('quick_look', 'λ_3')
+    """
+    return re.sub(r"[^\w.-]+", "_", text).strip("._")[:100] or "unnamed"
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:

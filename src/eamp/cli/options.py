@@ -33,10 +33,14 @@ def cell_from(options: Namespace) -> Cell:
     return Cell(**{name: given[name] for name in KINDS if name in given})
 
 
-def add_store(parser: ArgumentParser, folder: str = "out/runs") -> None:
-    """Add the options that say where runs are kept."""
+def add_store(parser: ArgumentParser, folder: str | None = "out/runs") -> None:
+    """Add the options that say where runs are kept; without a folder, the recipe's name says it."""
     what = "folder of the store, its artifacts and its tables"
-    parser.add_argument("--output", type=Path, default=Path(folder), help=what)
+    if folder is None:
+        what += "; by default out/ with the name of the recipe"
+        parser.add_argument("--output", type=Path | None, help=what)
+    else:
+        parser.add_argument("--output", type=Path, default=Path(folder), help=what)
     parser.add_argument(
         "--storage",
         type=str | None,

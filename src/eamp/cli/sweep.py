@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from eamp.report.table import Table
 
-EXAMPLE = "eamp sweep quick_look.yaml --output out/runs --workers 2"
+EXAMPLE = "eamp sweep quick_look.yaml --output out/quick_look --workers 2"
 
 
 def add(parser: ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "recipe", type=Path, help="a YAML file: datasets, models, depths, seeds, protocol"
     )
-    shared.add_store(parser)
+    shared.add_store(parser, folder=None)
     shared.add_workers(parser)
     parser.add_argument("--retry_failed", action="store_true", help="try failed cells once more")
     parser.add_argument(
@@ -51,12 +51,14 @@ def run(options: Namespace) -> int:
     from eamp.experiments.recipe import load_recipe
     from eamp.experiments.statistics import check_reference, compare
     from eamp.experiments.store import Store
-    from eamp.report.comparison import comparison_table, in_terminal
+    from eamp.files import file_name
+    from eamp.report.comparison import comparison_table, in_terminal, remove_comparisons
     from eamp.report.table import save as save_table
 
     name, cells = load_recipe(options.recipe)
     if options.against is not None:  # before hours of training
         check_reference(options.against, [cell.name for cell in cells])
+    options.output = options.output or Path("out", file_name(name))
     store = Store(options.output, name, shared.shared_storage(options))
     table = sweeps.sweep(cells, store, options.workers, retry_failed=options.retry_failed)
     notices = [
@@ -67,6 +69,7 @@ def run(options: Namespace) -> int:
         print(line, file=sys.stderr)
     if len(table):
         sweeps.save(table, options.output)
+        remove_comparisons(options.output)
         comparisons: list[Table] = []
         for part in sweeps.parts_by_metric(table):
             show(sweeps.summary(part, options.by_split))

@@ -6,7 +6,7 @@ from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
 from eamp.experiments.parent_process import end_with_parent
 
-EXAMPLE = "eamp work --output out/runs"
+EXAMPLE = "eamp work --output out/quick_look"
 
 
 def add(parser: ArgumentParser) -> None:

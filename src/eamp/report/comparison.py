@@ -1,5 +1,7 @@
 """The table of a sweep whose runs are compared with one of them, in pairs."""
 
+from pathlib import Path
+
 import pandas as pd
 
 from eamp.experiments.statistics import HEADINGS, P_VALUES, Comparison, in_words
@@ -53,6 +55,14 @@ def comparison_table(
     heads = ("network" if label == "name" else label for label in labels)
     columns = (*heads, "pairs", *HEADINGS)
     return Table(key, caption, columns, rows, compared, len(labels), note)
+
+
+def remove_comparisons(folder: Path) -> None:
+    """Remove the comparisons of an earlier sweep in a folder, whose networks may be others now."""
+    for place in (folder, folder / "tables"):
+        for ending in ("md", "tex", "csv"):  # those of `eamp.report.table.save`
+            for path in place.glob(f"comparison*.{ending}"):
+                path.unlink()
 
 
 def in_terminal(table: Table) -> TerminalTable:
