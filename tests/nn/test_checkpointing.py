@@ -32,6 +32,7 @@ STEPS: dict[str, dict[str, Any] | None] = {
     "detached": STEP,
     "exact": EXACT,
     "auto": {**EXACT, "temperature": "auto"},
+    "auto of propagation": {**EXACT, "temperature": "auto", "energy": "propagation"},
     "learned": {**EXACT, "learn_weight": True, "learn_temperature": True},
     "feedback": {
         **EXACT,

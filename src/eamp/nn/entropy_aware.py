@@ -242,7 +242,8 @@ class EntropyAware(Module):
         readable = not torch.compiler.is_compiling() and self.calibrated.device.type == "cpu"
         if readable and not bool(self.calibrated.isnan()):
             return self.calibrated
-        energy = energy_on(metric.seen(at).detach(), graph, metric.by_degree)
+        with torch.no_grad():  # a checkpoint keeps the same tensors when T is known by then
+            energy = energy_on(metric.seen(at.detach()), graph, metric.by_degree)
         if self.training or graph.batch is None:
             mean = graph.total(energy) / max(graph.total_nodes, 1)
         else:
