@@ -4,11 +4,14 @@ All rooms write their results with :func:`write_atomically`.
 """
 
 import glob
+import json
+import math
 import os
 import re
 import tempfile
 import uuid
 from pathlib import Path
+from typing import Any
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -51,6 +54,25 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def to_json(content: Any) -> str:
+    """Return content as JSON; numbers that are not finite become null, since JSON has no NaN.
+
+    Example:
+        >>> to_json({"loss": [0.5, float("nan"), float("inf")]})
+        '{"loss": [0.5, null, null]}'
+    """
+    return json.dumps(with_nulls(content), allow_nan=False)
+
+
+def with_nulls(content: Any) -> Any:
+    """Return mappings and sequences with ``None`` in the place of numbers that are not finite."""
+    if isinstance(content, dict):
+        return {name: with_nulls(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [with_nulls(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def file_name(text: str) -> str:

@@ -1,5 +1,6 @@
 """A cell and its split."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,19 @@ def test_splits_keep_their_checkpoints_apart(three_splits: str, tmp_path: Path) 
     assert first[0].history != second[0].history
     assert {file.stem for file in folder.iterdir()} == {"seed_0", "split_1_seed_0"}
     assert train_seeds(cell(three_splits, 1), output=folder) == second
+
+
+def test_results_without_a_finite_number_are_json(tmp_path: Path) -> None:
+    wild = Cell("gcn", "csbm", 2, width=4, changes={"epochs": 3, "learning_rate": 1e30})
+    with pytest.warns(TrainingWarning, match="diverged"):
+        (result,) = train_seeds(wild, output=tmp_path)
+    text = (tmp_path / "seed_0.json").read_text(encoding="utf-8")
+    found = json.loads(text, parse_constant=lambda sign: pytest.fail(f"{sign} is not JSON"))
+    assert found["history"][-1][0] is None
+    assert found["test_accuracy"] == result.test_accuracy
+    with pytest.warns(TrainingWarning, match="diverged"):
+        again = train_seeds(wild, output=tmp_path)
+    assert repr(again) == repr([result])  # the checkpoint keeps NaN
 
 
 def test_eamp_train_takes_a_split(three_splits: str, capsys: pytest.CaptureFixture[str]) -> None:

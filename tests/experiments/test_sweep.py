@@ -351,6 +351,7 @@ def test_a_cell_that_diverges_is_told_and_marked(
         assert said.out.count("†") == 3  # two accuracies, and the explanation
     cells = pd.read_csv(tmp_path / "cells.csv")
     assert cells["diverged"].notna().tolist() == [True, False]
+    assert not any("NaN" in each.read_text() for each in (tmp_path / "artifacts").iterdir())
 
 
 def test_columns_do_not_follow_the_order_of_the_database(

@@ -12,7 +12,7 @@ import numpy as np
 from torch.nn import Module
 
 from eamp.experiments.cell import Cell
-from eamp.files import write_atomically
+from eamp.files import to_json, write_atomically
 from eamp.training import METRICS, Result, predict
 from eamp.training.metrics import Metric
 from eamp.training.process import SingleProcess
@@ -43,7 +43,7 @@ def train_seeds(
         model = seeded.build()
         results.append(seeded.train(checkpoint, model=model, progress=progress, process=process))
         if output is not None and process.leads:
-            write_atomically(Path(output, f"{name}.json"), json.dumps(asdict(results[-1])))
+            write_atomically(Path(output, f"{name}.json"), to_json(asdict(results[-1])))
         if output is not None and process.size == 1:
             save_predictions(model, seeded, Path(output, f"{name}.npz"))
     return results

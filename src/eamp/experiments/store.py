@@ -20,7 +20,6 @@ and the others never run. So a process may be killed between any two writes.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import socket
 import tempfile
@@ -32,7 +31,7 @@ from typing import Any
 
 from eamp.experiments.database import StoreError, open_storage, sqlite_file, without_password
 from eamp.experiments.schema import Job, job_key
-from eamp.files import check_writable
+from eamp.files import check_writable, to_json
 from eamp.optional import extra
 
 with extra("experiments"):
@@ -75,10 +74,10 @@ class Claim:
         self.store.storage.set_trial_intermediate_value(self.trial_id, step, value)
 
     def attach(self, name: str, content: object) -> None:
-        """Keep a JSON file with the trial."""
+        """Keep a JSON file with the trial; numbers in it that are not finite become null."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / name
-            file.write_text(json.dumps(content), encoding="utf-8")
+            file.write_text(to_json(content), encoding="utf-8")
             upload_artifact(
                 artifact_store=self.store.artifacts,
                 file_path=str(file),
