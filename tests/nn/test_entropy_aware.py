@@ -331,6 +331,94 @@ def test_autocast_to_bfloat16() -> None:
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in layer.parameters())
 
 
+# One for every way in which the step is put together.
+WAYS: dict[str, dict[str, Any]] = {
+    "fused": {"weight": 0.5, "detach": True},
+    "fused, scale free": {
+        "weight": 0.5,
+        "detach": True,
+        "scale_free": True,
+        "energy": "propagation",
+    },
+    "number": {"weight": 0.5, "detach": False},
+    "scale free": {"weight": 0.5, "detach": False, "scale_free": True},
+    "propagation": {
+        "weight": 0.5,
+        "detach": False,
+        "energy": "propagation",
+        "scale_free": True,
+    },
+    "schedule": {
+        "weight": {"schedule": "feedback", "lowest": 0.1, "highest": 0.5},
+        "detach": False,
+    },
+    "learned": {"weight": 0.5, "learn_weight": True},
+    "learned, propagation": {"weight": 0.5, "learn_weight": True, "energy": "propagation"},
+    "function": {"weight": lambda energy, temperature: 0.5, "detach": False},
+    "measured": {"weight": 0.5, "temperature": "auto", "scale_free": True},
+    "normalised": {"weight": 0.5, "normalize": True},
+}
+ways = pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
+
+
+@ways
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_rounds_the_result_alone(
+    dtype: torch.dtype, options: dict[str, Any]
+) -> None:
+    """The squares of these features, and their sum over channels, overflow float16."""
+    torch.manual_seed(0)
+    x = (300 + 100 * features(64)).to(dtype)
+    layer = eamp.EntropyAware(Identity(), **options)
+    found, expected = layer(x, GRAPH), layer(x.float(), GRAPH)
+    assert found.dtype == dtype
+    rounding = torch.finfo(dtype).eps
+    torch.testing.assert_close(found.float(), expected, rtol=rounding, atol=rounding)
+
+
+@ways
+@pytest.mark.parametrize(
+    ("given", "returned"),
+    [
+        (torch.bfloat16, torch.float32),
+        (torch.float32, torch.bfloat16),
+        (torch.float32, torch.float64),
+        (torch.float64, torch.float32),
+    ],
+)
+def test_the_result_has_the_dtype_of_the_layers_output(
+    given: torch.dtype, returned: torch.dtype, options: dict[str, Any]
+) -> None:
+    class Converting(torch.nn.Module):
+        def forward(self, x: Tensor, edge_index: Any) -> Tensor:
+            return x.to(returned)
+
+    torch.manual_seed(0)
+    x = features().to(given)
+    layer = eamp.EntropyAware(Converting(), placement="input", **options)
+    out = layer(x, GRAPH)
+    assert out.dtype == returned
+    expected = eamp.EntropyAware(Identity(), placement="input", **options)(x.float(), GRAPH)
+    torch.testing.assert_close(out.float(), expected, rtol=1e-2, atol=1e-2)
+
+
+@ways
+def test_vmap_over_the_parameters_of_a_layer_with_the_step_at_its_input(
+    options: dict[str, Any],
+) -> None:
+    torch.manual_seed(0)
+    layer, x = eamp.EntropyAware(eamp.nn.GCNConv(4, 4), placement="input", **options), features()
+    layer(x, GRAPH)  # measures the temperature
+    layer.eval()
+    weights = torch.randn(3, 4, 4)
+
+    def run(weight: Tensor) -> Tensor:
+        return torch.func.functional_call(layer, {"conv.lin.weight": weight}, (x, GRAPH))
+
+    found = torch.func.vmap(run)(weights)
+    torch.testing.assert_close(found, torch.stack([run(weight) for weight in weights]))
+
+
 @pytest.mark.parametrize("normalize", [False, True])
 def test_two_copies_in_a_batch_are_one_copy_alone(normalize: bool) -> None:
     x = features()

@@ -27,7 +27,7 @@ from eamp.nn.step.options import (
 )
 from eamp.nn.step.weight import Weight, ahead, evaluate
 from eamp.nn.typed_layers import add_typed_step, check_not_bipartite, check_typed
-from eamp.ops import add_fused_step, entropy_step, is_fused
+from eamp.ops import add_fused_step, added, entropy_step, in_dtype, is_fused, widen
 
 Features: TypeAlias = Tensor | Mapping[str, Tensor]  # a dictionary has a tensor per type of node
 TINY = torch.finfo(torch.float32).tiny
@@ -172,12 +172,13 @@ class EntropyAware(Module):
     def _with_step(
         self, out: Tensor, at: Tensor, graph: Graph, position: Position | None
     ) -> Tensor:
-        """Return ``out`` + λ·T∇S(``at``)."""
+        """Return ``out`` + λ·T∇S(``at``), in the dtype of ``out``."""
         step = self.step
         weight = self._constant_weight(at, graph, position)
         if weight is not None:
             options = (weight, step.energy == "propagation", step.scale_free)
             return add_fused_step(out, at, graph, step.fixed_temperature(), *options)
+        at = widen(at)  # squares and sums of half precision
         metric = metric_of(at, graph, step.energy, step.scale_free)
         temperature = self._temperature(at, graph, metric)
         if isinstance(temperature, Tensor) and temperature.dim() == 1:  # one per graph
@@ -194,16 +195,17 @@ class EntropyAware(Module):
             by_degree=metric.by_degree,
         )
         if number and metric.outward is None:
-            return change.add_(out)  # in place: nobody else holds the change, and memory is costly
+            return in_dtype(added(change, out), out.dtype)  # in place: memory is costly
+        base = widen(out)
         if number and metric.outward is not None:
-            return torch.addcmul(out, change, metric.outward)
+            return in_dtype(torch.addcmul(base, change, metric.outward), out.dtype)
         factor = self._weight_of(at, graph, position, temperature, energy, metric)
         if isinstance(factor, Tensor):
             factor = (factor.unsqueeze(1) if factor.dim() == 1 else factor).to(change.dtype)
         factor = factor if metric.outward is None else factor * metric.outward
         if isinstance(factor, Tensor):
-            return torch.addcmul(out, change, factor)
-        return torch.add(out, change, alpha=factor)
+            return in_dtype(torch.addcmul(base, change, factor), out.dtype)
+        return in_dtype(torch.add(base, change, alpha=factor), out.dtype)
 
     def _constant_weight(self, at: Tensor, graph: Graph, position: Position | None) -> float | None:
         """Return λ if the step is one fused operator on constants, else ``None``."""

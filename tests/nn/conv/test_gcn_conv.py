@@ -69,3 +69,20 @@ def test_the_graph_is_made_once_and_wrap_knows_the_layer() -> None:
     layer = eamp.wrap(GCNConv(4, 4))
     assert isinstance(layer, eamp.EntropyAware)
     torch.testing.assert_close(layer(x, GRAPH), layer(x, edge_index))
+
+
+@pytest.mark.parametrize(("inward", "outward"), [(4, 6), (6, 4)])
+def test_vmap_over_the_bias(inward: int, outward: int) -> None:
+    conv, x, biases = GCNConv(inward, outward), torch.randn(12, inward), torch.randn(3, outward)
+
+    def run(bias: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(conv, {"bias": bias}, (x, GRAPH))
+
+    torch.testing.assert_close(torch.func.vmap(run)(biases), torch.stack([*map(run, biases)]))
+
+
+@pytest.mark.parametrize(("inward", "outward"), [(4, 6), (6, 4)])
+def test_autocast_gives_its_dtype(inward: int, outward: int) -> None:
+    conv, x = GCNConv(inward, outward), torch.randn(12, inward)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert conv(x, GRAPH).dtype == torch.bfloat16

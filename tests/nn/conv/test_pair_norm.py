@@ -35,3 +35,16 @@ def test_is_pygs_norm(x: Tensor, scale_individually: bool) -> None:
     batched = eamp.Graph(edge_index, 10, batch=batch)
     assert torch.equal(ours(x, batched), theirs(x, batch, 2))
     torch.testing.assert_close(ours(x, batched)[:5], theirs(x[:5]))
+
+
+@individually
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_rounds_the_result_alone(
+    dtype: torch.dtype, scale_individually: bool
+) -> None:
+    """The squares of these features, and their sum over channels, overflow float16."""
+    x = (1000 + 300 * torch.randn(10, 64)).to(dtype)
+    norm = PairNorm(1.0, scale_individually)
+    found, expected = norm(x, irregular_graph()), norm(x.float(), irregular_graph())
+    assert found.dtype == dtype
+    torch.testing.assert_close(found, expected.to(dtype))

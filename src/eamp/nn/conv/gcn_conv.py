@@ -9,7 +9,7 @@ from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency, graph_for
-from eamp.ops import accumulate_dtype, neighbour_sums, propagation_scale
+from eamp.ops import accumulate_dtype, added, in_dtype, neighbour_sums, propagation_scale
 
 # A linear layer that also takes sparse features, with PyG's usual initialisation in layers.
 glorot_linear = partial(Linear, weight_initializer="glorot", bias_initializer="zeros")
@@ -112,7 +112,7 @@ class GCNConv(MessagePassingLayer):
             return gcn_propagate(self.lin(x), edge_index, bias=self.bias)
         out: Tensor = self.lin(gcn_propagate(x, edge_index))
         # In place, because autograd does not need the sum.
-        return out if self.bias is None else out.add_(self.bias)
+        return out if self.bias is None else in_dtype(added(out, self.bias), out.dtype)
 
     def __repr__(self) -> str:
         return f"GCNConv({self.in_channels}, {self.out_channels})"

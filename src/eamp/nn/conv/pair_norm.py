@@ -4,6 +4,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.graph import Adjacency, graph_for
+from eamp.ops import in_dtype, widen
 
 EPSILON = 1e-5  # added to norms before the division, as in PyG's PairNorm
 
@@ -34,11 +35,13 @@ class PairNorm(Module):
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Centre and scale the features; the means are those over all nodes of a graph."""
         graph = graph_for(x, edge_index)
-        x = x - graph.mean(x)
+        wide = widen(x)  # half precision holds neither the sums nor the squares
+        wide = wide - graph.mean(wide)
         if self.scale_individually:
-            return self.scale * x / (EPSILON + x.norm(2, -1, keepdim=True))
-        mean_square = graph.mean(x.square().sum(1, keepdim=True))
-        return self.scale * x / (EPSILON + mean_square).sqrt()
+            norm = EPSILON + wide.norm(2, -1, keepdim=True)
+        else:
+            norm = (EPSILON + graph.mean(wide.square().sum(1, keepdim=True))).sqrt()
+        return in_dtype(self.scale * wide / norm, x.dtype)
 
     def extra_repr(self) -> str:
         """Return the scale, and how it is reached."""
