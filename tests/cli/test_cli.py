@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from eamp.cli import COMMANDS, build, main
 from eamp.cli.parser import commands_of
+from eamp.data.catalogue import Entry
 from eamp.experiments.cell import Cell
 from eamp.experiments.schema import DEFAULTS, KINDS
 from eamp.nn import MODELS
@@ -114,6 +116,33 @@ def test_data_list_get_and_check(capsys: pytest.CaptureFixture[str]) -> None:
     assert "valid" in capsys.readouterr().out
     assert main(["data", "get", "nowhere"]) == 2
     assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", ["get", "check"])
+def test_without_names_only_fetched_data_are_meant(
+    action: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = [Entry("cora", "", False), Entry("grid:4x5", "", True), Entry("csbm", "", None)]
+    monkeypatch.setattr("eamp.data.available", lambda: entries)
+    assert main(["data", action]) == 0
+    assert capsys.readouterr().out.count("grid:4x5") == 1
+    del entries[1]
+    assert main(["data", action]) == 2
+    assert "name a dataset, as in `eamp data get cora`" in capsys.readouterr().err
+
+
+def test_warnings_are_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cite(options: object) -> int:  # pytest records warnings, so that none is printed
+        print(warnings.formatwarning("first line\n  second", UserWarning, "file.py", 3), end="")
+        return 0
+
+    monkeypatch.setattr("eamp.cli.cite.run", cite)
+    before = warnings.formatwarning
+    assert main(["cite"]) == 0
+    assert capsys.readouterr().out == "eamp: warning: first line second\n"
+    assert warnings.formatwarning is before
 
 
 def test_diagnose_says_what_goes_wrong_and_saves_it(

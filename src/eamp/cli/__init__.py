@@ -22,6 +22,7 @@ with extra("cli"):  # every command needs jsonargparse
     )
     from eamp.cli.exit_status import told
     from eamp.cli.parser import ArgumentParser, with_underscores
+    from eamp.cli.warning_lines import warnings_as_lines
 
 MODULES = (reproduce, train, sweep, work, tune, diagnose, report, bench, data, models, cite)
 COMMANDS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
@@ -35,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = build().parse_args(with_underscores(given))
         return COMMANDS[options.subcommand].run(options[options.subcommand])
 
-    return told(run)
+    with warnings_as_lines():
+        return told(run)
 
 
 def build() -> ArgumentParser:

@@ -21,7 +21,9 @@ def run(options: Namespace) -> int:
     if options.action == "list":
         print("\n".join(map(str, available())))
         return 0
-    names = options.names or [entry.name for entry in available() if entry.cached is not None]
+    names = options.names or [entry.name for entry in available() if entry.cached]
+    if not names:
+        raise ValueError(f"nothing has been fetched yet; name a dataset, as in `{EXAMPLE}`.")
     if options.action == "get":
         for name in names:
             print(get(name, folder=options.folder))
