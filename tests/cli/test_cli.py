@@ -131,17 +131,16 @@ def test_without_names_only_fetched_data_are_meant(
     assert "name a dataset, as in `eamp data get cora`" in capsys.readouterr().err
 
 
-def test_warnings_are_told_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_are_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def cite(options: object) -> int:  # pytest records warnings, so that none is printed
-        print(warnings.formatwarning("first line\n  second", UserWarning, "file.py", 3), end="")
+        said.append(warnings.formatwarning("first line\n  second", UserWarning, "file.py", 3))
         return 0
 
+    said: list[str] = []
     monkeypatch.setattr("eamp.cli.cite.run", cite)
     before = warnings.formatwarning
     assert main(["cite"]) == 0
-    assert capsys.readouterr().out == "eamp: warning: first line second\n"
+    assert said == ["eamp: warning: first line second\n"]
     assert warnings.formatwarning is before
 
 

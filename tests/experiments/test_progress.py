@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from eamp.experiments import progress as module
 from eamp.experiments.cell import Cell
-from eamp.experiments.progress import ALMOST, Progress, progress, progress_bar, show
+from eamp.experiments.progress import ALMOST, Lines, Progress, plan, progress, progress_bar, show
 from eamp.experiments.search import Search
 from eamp.experiments.store import Claim, Store
 
@@ -68,14 +69,36 @@ def test_the_bar_is_one_line_with_names_and_an_estimate() -> None:
     out = io.StringIO()
     with progress_bar(4, 1, disable=False, file=out, ncols=60, dynamic_ncols=False) as bar:
         bar.start_t -= 30  # as if half a minute had passed
-        show(bar, Progress(1, 1.5, ["cora gcn depth 4 seed 0 (50 epochs)", "a second cell"]))
+        show(
+            bar,
+            Lines(4, 1),
+            Progress(1, 1.5, ["cora gcn depth 4 seed 0 (50 epochs)", "a second cell"]),
+        )
         line = out.getvalue().split("\r")[-1]
     assert line.startswith("1/4  38%|")
     assert re.search(r"\[00:[3-5]\d<0\d:\d\d, cora gcn depth", line)  # 2:30, on a quick machine
     assert len(line) <= 60
 
 
-def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar(4, 0) as bar:
-        show(bar, Progress(1, 1.0, ["cora"]))
-    assert capsys.readouterr() == ("", "")
+def test_without_a_terminal_finished_jobs_are_told_in_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = Lines(4, 1)
+    with progress_bar(4, 1) as bar:
+        show(bar, lines, Progress(1, 1.5, ["cora"]))
+        assert capsys.readouterr() == ("", "")  # nothing has finished
+        show(bar, lines, Progress(2, 2.0, ["cora gcn", "cora gat"]))
+        assert capsys.readouterr() == ("", "2/4 finished; training cora gcn, cora gat\n")
+        show(bar, lines, Progress(3, 3.0, ["cora gat"]))
+        assert capsys.readouterr() == ("", "")  # within the same minute
+        monkeypatch.setattr(module, "EVERY", 0.0)
+        lines.due = 0.0
+        show(bar, lines, Progress(4, 4.0, []))
+        assert capsys.readouterr() == ("", "4/4 finished\n")
+
+
+def test_the_plan_says_what_is_left_and_where_the_logs_are(tmp_path: Path) -> None:
+    store = Store(tmp_path, "s")
+    said = f"Training 3 of 4 networks with 2 workers; logs in {tmp_path / 'logs'}"
+    assert plan(store, JOBS, 3, 2) == said
+    assert "1 of 1 trials with 1 worker;" in plan(store, [{**JOBS[0], "try": 0}], 1, 1)

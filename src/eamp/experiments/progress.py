@@ -1,5 +1,10 @@
-"""The progress bar of sweeps and searches: which jobs run, how far they are, and what is left."""
+"""The progress of sweeps and searches: which jobs run, how far they are, and what is left.
 
+A terminal shows it as a bar; elsewhere, as in a log, it is a line now and then.
+"""
+
+import sys
+import time
 from collections.abc import Collection, Mapping
 from statistics import median
 from typing import Any, NamedTuple
@@ -15,6 +20,7 @@ with extra("experiments"):
     from optuna.trial import FrozenTrial, TrialState
 
 FORMAT = "{desc}{percentage:3.0f}%|{bar:10}| [{elapsed}<{remaining}{postfix}]"
+EVERY = 60.0  # seconds between two lines where there is no terminal
 ALMOST = 0.95  # the largest share of a running job that counts as done
 
 
@@ -64,6 +70,39 @@ def epochs_of(job: Mapping[str, Any]) -> int:
     return protocol_of(job.get("protocol", "standard")).with_changes(**changes).epochs
 
 
+def say(line: str) -> None:
+    """Print a line to standard error, above the bar if there is one."""
+    tqdm.write(line, file=sys.stderr)
+
+
+def plan(store: Store, jobs: Collection[Job], remaining: int, workers: int) -> str:
+    """Return what is going to be trained, in words."""
+    what = "trials" if any("try" in job for job in jobs) else "networks"
+    many = f"{workers} worker{'' if workers == 1 else 's'}"
+    return (
+        f"Training {remaining} of {len(jobs)} {what} with {many}; logs in {store.folder / 'logs'}"
+    )
+
+
+class Lines:
+    """The progress in lines: one when a job has finished, but not more than one a minute.
+
+    Args:
+        jobs: the number of all jobs.
+        settled: how many of them had finished or failed at the start.
+    """
+
+    def __init__(self, jobs: int, settled: int) -> None:
+        self.jobs, self.settled, self.due = jobs, settled, time.monotonic()
+
+    def add(self, found: Progress) -> None:
+        """Print a line if a job has finished since the last one."""
+        if found.settled > self.settled and time.monotonic() >= self.due:
+            self.settled, self.due = found.settled, time.monotonic() + EVERY
+            running = f"; training {', '.join(found.running)}" if found.running else ""
+            say(f"{found.settled}/{self.jobs} finished{running}")
+
+
 def progress_bar(jobs: int, settled: int, **options: Any) -> tqdm:
     """Return a progress bar of so many jobs; only a terminal shows it."""
     # Without smoothing, the time that is left follows from the mean speed.
@@ -71,8 +110,11 @@ def progress_bar(jobs: int, settled: int, **options: Any) -> tqdm:
     return tqdm(total=jobs, initial=settled, bar_format=FORMAT, **options)
 
 
-def show(bar: tqdm, found: Progress) -> None:
-    """Show the progress in one line."""
+def show(bar: tqdm, lines: Lines, found: Progress) -> None:
+    """Show the progress as a bar, or in lines where there is no terminal."""
+    if bar.disable:
+        lines.add(found)
+        return
     bar.n = found.done
     bar.set_description_str(f"{found.settled}/{bar.total} ", refresh=False)
     bar.set_postfix_str(", ".join(found.running))

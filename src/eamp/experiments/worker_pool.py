@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Collection
 
-from eamp.experiments.progress import progress, progress_bar, show
+from eamp.experiments.progress import Lines, plan, progress, progress_bar, say, show
 from eamp.experiments.schema import Job, job_key
 from eamp.experiments.store import Store, settled
 from eamp.files import check_writable
@@ -38,6 +38,7 @@ def run_jobs(
     remaining = len(jobs) - count_settled(store, jobs)
     if not remaining:
         return
+    say(plan(store, jobs, remaining, min(workers, remaining)))
     threads = max(1, (os.cpu_count() or 1) // workers)
     pool = [WorkerProcess(store, number, threads) for number in range(min(workers, remaining))]
     try:
@@ -58,11 +59,12 @@ def count_settled(store: Store, jobs: Collection[Job]) -> int:
 def watch(pool: list["WorkerProcess"], store: Store, jobs: Collection[Job]) -> None:
     """Show the progress and replace workers that die, until all have ended with status 0."""
     before, deaths = count_settled(store, jobs), 0
+    lines = Lines(len(jobs), before)
     with progress_bar(len(jobs), before) as bar:
         while any(worker.process.poll() != 0 for worker in pool):
             began = time.perf_counter()
             found = progress(store, jobs)
-            show(bar, found)
+            show(bar, lines, found)
             # Counting takes time from the workers: at most a fiftieth of it.
             time.sleep(min(max(0.2, 50 * (time.perf_counter() - began)), 5))
             if found.settled > before:
@@ -74,7 +76,7 @@ def watch(pool: list["WorkerProcess"], store: Store, jobs: Collection[Job]) -> N
                 if deaths >= MAX_DEATHS:
                     raise SweepError(explained(worker, store, deaths))
                 worker.start()
-        show(bar, progress(store, jobs))
+        show(bar, lines, progress(store, jobs))
 
 
 def explained(worker: "WorkerProcess", store: Store, deaths: int) -> str:
