@@ -10,10 +10,14 @@ from torch import Tensor, func
 from torch.autograd import forward_ad
 
 import eamp
+from eamp.nn.conv.gcn_conv import gcn_propagate
+from eamp.ops import channel_squares, entropy_step, inner_differences, weighted_differences
 from eamp.ops.backends import choose
+from eamp.ops.edge_products import attended_sums, edge_products
 from problems import irregular_graph, undirected
 
 PATH = undirected((0, 1), (1, 2), (2, 3))
+GRAPH = eamp.Graph(PATH, 4)
 CPU = torch.device("cpu")
 
 
@@ -82,6 +86,59 @@ def test_gradients_per_sample_of_every_model(name: str) -> None:
         for key, parameter in model.named_parameters():
             if parameter.grad is not None:
                 torch.testing.assert_close(found[key][sample], parameter.grad)
+
+
+SUMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "energy": lambda x: eamp.dirichlet_energy(x, PATH),
+    "products": lambda x: inner_differences(x, x.sin(), GRAPH),
+    "differences": lambda x: weighted_differences(x.sum(1).exp(), x, GRAPH),
+    "neighbours": lambda x: gcn_propagate(x, GRAPH, x.cos(), 0.2, x.sum(0)),
+    "channels": lambda x: channel_squares(x, GRAPH),
+    "attention": lambda x: attended_sums(edge_products(x, x.sin(), GRAPH), x, GRAPH),
+    "step": lambda x: entropy_step(x, GRAPH, 1.0)[0],
+    "energy of a step": lambda x: entropy_step(x, GRAPH, 1.0)[1],
+    "step at a learned temperature": lambda x: entropy_step(x, GRAPH, x.square().sum())[0],
+    "normalised step": lambda x: entropy_step(x, GRAPH, 1.0, normalize=True)[0],
+    "dropout": lambda x: eamp.ops.dropout(x, 0.3),
+    "layer": lambda x: eamp.EntropyAware(eamp.nn.DeepConv(3, 1, 1), 0.5, 1.0)(x, x, PATH),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_batched_gradients_are_the_gradients_one_by_one(name: str) -> None:
+    def computed(x: Tensor) -> Tensor:
+        torch.manual_seed(0)
+        return SUMS[name](x)
+
+    x = features(4, 3).requires_grad_()
+    out = computed(x)
+    many = features(5, *out.shape)
+    expected = [torch.autograd.grad(out, x, one, retain_graph=True)[0] for one in many]
+    found = torch.autograd.grad(out, x, many, is_grads_batched=True, retain_graph=True)[0]
+    torch.testing.assert_close(found, torch.stack(expected))
+    mapped = func.vmap(lambda one: torch.autograd.grad(out, x, one, retain_graph=True)[0])(many)
+    torch.testing.assert_close(mapped, torch.stack(expected))
+    jacobian = torch.autograd.functional.jacobian
+    torch.testing.assert_close(jacobian(computed, x, vectorize=True), jacobian(computed, x))
+
+
+@pytest.mark.parametrize("name", ["step", "energy", "neighbours"])
+def test_batched_gradients_can_be_differentiated_again(name: str) -> None:
+    x, many = features(4, 3).requires_grad_(), features(2, *SUMS[name](features(4, 3)).shape)
+    slopes = []
+    for at_once in (True, False):
+        out = SUMS[name](x).square()
+        (first,) = (
+            torch.autograd.grad(out, x, many, is_grads_batched=True, create_graph=True)
+            if at_once
+            else [
+                torch.stack(
+                    [torch.autograd.grad(out, x, one, create_graph=True)[0] for one in many]
+                )
+            ]
+        )
+        slopes.append(torch.autograd.grad(first.square().sum(), x)[0])
+    torch.testing.assert_close(*slopes)
 
 
 def test_dropout_under_a_transform_drops_the_same_elements() -> None:

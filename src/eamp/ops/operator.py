@@ -15,7 +15,7 @@ from torch._C import _len_torch_dispatch_stack
 from torch.nn import Parameter
 
 from eamp.graph import CSR
-from eamp.graph.transforms import transformed
+from eamp.graph.transforms import batched, transformed
 from eamp.ops.backends import load
 
 Save = Callable[[Any, tuple[Any, ...], Any], None]
@@ -45,8 +45,8 @@ class Operator:
             of ``compute`` when left out.
         constants: how many of the last arguments never have a derivative. Autograd gets them as
             one object, since every argument costs it half a microsecond.
-        plain: ``compute`` in torch's own operators, which transforms of ``torch.func`` and
-            forward-mode AD see through.
+        plain: ``compute`` in torch's own operators, which transforms of ``torch.func``,
+            forward-mode AD and batched gradients see through.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class Operator:
         # Every operator takes a tensor first. One on the device "meta" has no contents.
         if traced() or given[0].is_meta or not KNOWN.issuperset(map(type, given)):
             return self.registered(*given)
-        if self.plain is not None and transformed():
+        first = len(given) - self.constants
+        if self.plain is not None and (transformed() or batched(given[:first])):
             return self.plain(*given)
         if self.direct is None or not torch.is_grad_enabled():
             return self.compute(*given)
-        first = len(given) - self.constants
         return self.direct.apply(*given[:first], given[first:])
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from eamp.graph import CSR, Graph
 from eamp.graph.drawing import draw_by_graph
-from eamp.graph.transforms import transformed
+from eamp.graph.transforms import batched, transformed
 from eamp.ops.backends import Backend, StepInput, choose, load
 from eamp.ops.boltzmann import entropy_drive, over_temperature
 from eamp.ops.normalisers import energy_normaliser, propagation_scale
@@ -164,7 +164,8 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 def _backward(ctx: Any, grad_step: Tensor, grad_energy: Tensor) -> Gradients:
     x, c, temperature, *csr, energy = ctx.saved_tensors
     upstream, where = (grad_step, grad_energy, energy), (*csr, ctx.backend)
-    derivatives = step_derivatives if torch.is_grad_enabled() else _fused_step_backward
+    composed = torch.is_grad_enabled() or transformed() or batched(upstream)
+    derivatives = step_derivatives if composed else _fused_step_backward
     wrt_x, wrt_temperature = derivatives(x, c, temperature, ctx.factor, *upstream, *where)
     wrt_temperature = wrt_temperature if ctx.needs_input_grad[2] else None
     return wrt_x, None, wrt_temperature, *(None,) * 6
