@@ -40,7 +40,7 @@ changes: {{epochs: {EPOCHS}}}
 seeds: 2
 runs:
   - {{model: gcn}}
-  - {{model: gcn, entropy: {{weight: 1.0, temperature: 1.0}}}}
+  - {{model: gcn, name: step, entropy: {{weight: 1.0, temperature: 1.0}}}}
 """
 LONG = 600  # seconds after which a worker that should have ended is taken to wait for ever
 

@@ -160,12 +160,12 @@ def test_comparisons_at_different_epochs_have_files_of_their_own(
     many_graphs: None, tmp_path: Path, in_this_process: list[int]
 ) -> None:
     runs = ", ".join(
-        f"{{model: {model}, name: {model}, changes: {{epochs: 2, select: {select}}}}}"
-        for select in ("val_loss", "val_metric")
+        f"{{model: {model}, depth: {depth}, changes: {{epochs: 2, select: {select}}}}}"
+        for depth, select in ((2, "val_loss"), (3, "val_metric"))
         for model in ("gcn", "gcnii")
     )
     recipe = tmp_path / "recipe.yaml"
-    recipe.write_text(f"{{depth: 2, width: 8, data: numbers, runs: [{runs}]}}", encoding="utf-8")
+    recipe.write_text(f"{{width: 8, data: numbers, runs: [{runs}]}}", encoding="utf-8")
     assert cli.main(["sweep", str(recipe), "--output", str(tmp_path), "--against", "gcn"]) == 0
     for file, rule in (("", "validation loss"), ("_at_best_val_metric", "validation MAE")):
         text = (tmp_path / f"comparison_mae{file}.md").read_text(encoding="utf-8")

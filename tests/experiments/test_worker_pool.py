@@ -41,7 +41,7 @@ changes: {epochs: 80}
 seeds: 3
 runs:
   - {model: gcn}
-  - {model: gcn, entropy: {weight: 1.0, temperature: 1.0}}
+  - {model: gcn, name: step, entropy: {weight: 1.0, temperature: 1.0}}
 """
 
 

@@ -69,6 +69,7 @@ def sweep(
     jobs = [cell.job for cell in cells]
     if retry_failed or count_settled(store, jobs) < len(jobs):
         check_graphs(cells)
+        check_models(cells)
     run_jobs(store, jobs, workers, retry_failed)
     results = finished(store)
     done = [(cell, results[cell.key]) for cell in cells if cell.key in results]
@@ -90,6 +91,18 @@ def check_graphs(cells: Iterable[Cell]) -> None:
             task_of(graph, rules)
         except ValueError as error:
             raise ValueError(f"{settings[0]}: {error}") from error
+
+
+def check_models(cells: Iterable[Cell]) -> None:
+    """Raise an error for a network that cannot be made; each is made at its smallest depth."""
+    made: dict[str, Cell] = {}
+    for cell in sorted(cells, key=lambda cell: cell.depth):
+        made.setdefault(json.dumps([cell.model, cell.options, cell.entropy], sort_keys=True), cell)
+    for cell in made.values():
+        try:
+            cell.build()
+        except ValueError as error:
+            raise ValueError(f"{label(cell)}: {error}") from error
 
 
 def run_cell(claim: Claim) -> str:
