@@ -32,7 +32,7 @@ def dirichlet_energy(x: Tensor, graph: Adjacency, *, check_finite: bool = False)
         >>> eamp.dirichlet_energy(torch.tensor([[0.0], [1.0], [3.0]]), edge_index)
         tensor([0.5000, 1.7678, 2.0000])
     """
-    return energy_on(x, graph_for(x, graph, check_finite=check_finite))
+    return energy_on(x, graph_for(x, graph, check_finite=check_finite, with_batch=False))
 
 
 def boltzmann(
@@ -59,7 +59,7 @@ def boltzmann(
         >>> eamp.boltzmann(x, edge_index, temperature=1.0, normalize=True)
         tensor([0.6646, 0.1871, 0.1483])
     """
-    graph = graph_for(x, graph, check_finite=check_finite)
+    graph = graph_for(x, graph, check_finite=check_finite, with_batch=False)
     energy = energy_on(x, graph)
     return log_boltzmann(energy, check_temperature(temperature), normalize, graph).exp()
 
@@ -92,7 +92,7 @@ def entropy(
         >>> eamp.entropy(torch.tensor([[0.0], [1.0], [3.0]]), edge_index, temperature=2.0)
         tensor(0.9278)
     """
-    graph = graph_for(x, graph, check_finite=check_finite)
+    graph = graph_for(x, graph, check_finite=check_finite, with_batch=False)
     energy = energy_on(x, graph)
     log_p = log_boltzmann(energy, check_temperature(temperature), normalize, graph)
     shares = -log_p.exp() * log_p
@@ -138,10 +138,8 @@ def entropy_gradient(
                 [ 0.6065]])
     """
     check_variant(variant)
-    graph, temperature = (
-        graph_for(x, graph, check_finite=check_finite),
-        check_temperature(temperature),
-    )
+    graph = graph_for(x, graph, check_finite=check_finite, with_batch=False)
+    temperature = check_temperature(temperature)
     if isinstance(temperature, Tensor):
         step, _ = entropy_step(x, graph, temperature, variant=variant, normalize=normalize)
         return step / temperature

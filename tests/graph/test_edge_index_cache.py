@@ -1,6 +1,7 @@
 import gc
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 import eamp
 from eamp.graph import graph as graph_module
-from eamp.graph.edge_index_cache import _cache, as_graph
+from eamp.graph.edge_index_cache import _cache, as_graph, set_batch
 from problems import random_graph, undirected
 
 
@@ -125,3 +126,37 @@ def test_threads_may_ask_at_once() -> None:
         thread.join()
     assert len(results) == 8
     assert all(torch.equal(result, expected) for result in results)
+
+
+def test_the_graph_without_a_batch_outlives_all_batches(conversions: list[int]) -> None:
+    edge_index, batch = undirected((0, 1), (2, 3)), torch.tensor([0, 0, 1, 1])
+    plain = as_graph(edge_index, 4)
+    assert as_graph(edge_index, 4, with_batch=False) is plain
+    set_batch(edge_index, batch)
+    assert as_graph(edge_index, 4).num_graphs == 2
+    assert as_graph(edge_index, 4, with_batch=False) is plain
+    set_batch(edge_index, torch.tensor([0, 0, 2, 2]))
+    assert as_graph(edge_index, 4).num_graphs == 3
+    set_batch(edge_index, None)
+    assert as_graph(edge_index, 4) is plain
+    assert len(conversions) == 3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, edges: eamp.dirichlet_energy(x, edges),
+        lambda x, edges: eamp.boltzmann(x, edges, 1.0, normalize=True),
+        lambda x, edges: eamp.entropy(x, edges, 1.0, normalize=True),
+        lambda x, edges: eamp.entropy(x, edges, 1.0, by_graph=True),
+        lambda x, edges: eamp.entropy_gradient(x, edges, 1.0, normalize=True),
+        lambda x, edges: eamp.nn.collapse_threshold(edges, 4),
+    ],
+    ids=["energy", "weights", "entropy", "by graph", "gradient", "threshold"],
+)
+def test_pure_functions_do_not_depend_on_what_layers_were_told(function: Any) -> None:
+    edge_index, x = undirected((0, 1), (2, 3), (3, 4), (4, 5), (5, 2)), torch.randn(6, 2)
+    before = function(x, edge_index)
+    set_batch(edge_index, torch.tensor([0, 0, 1, 1, 1, 1]))
+    assert torch.equal(function(x, edge_index), before)
+    assert torch.equal(function(x, edge_index.clone()), before)

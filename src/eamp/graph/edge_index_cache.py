@@ -22,11 +22,15 @@ from eamp.graph.transforms import outside_transforms, transformed, unmapped
 
 
 class Cached(NamedTuple):
-    """The graphs of one adjacency tensor, and the contents that they were made of."""
+    """The graphs of one adjacency tensor, and the contents that they were made of.
+
+    The key of a graph is its number of nodes, whether it was made undirected, and whether it knows
+    a ``batch``.
+    """
 
     contents: tuple[Tensor, ...]
     version: int
-    graphs: dict[tuple[int, bool], Graph]
+    graphs: dict[tuple[int, bool, bool], Graph]
     typed_graphs: dict[Hashable, Any]  # see eamp.graph.typed_graph_cache
 
 
@@ -37,19 +41,23 @@ _batches: WeakIdKeyDictionary = WeakTensorKeyDictionary()
 
 
 def set_batch(edge_index: Tensor, batch: Tensor | None) -> None:
-    """Let the graph of ``edge_index`` know its ``batch``, as long as the tensor lives.
+    """Let layers know the ``batch`` of an ``edge_index``, as long as the tensor lives.
 
     Layers that are called with the ``edge_index`` alone then take means, thresholds and sums per
     graph. ``None`` makes it one graph again.
     """
     known = _batches.get(edge_index)
-    if batch is None:
-        if known is not None:
-            del _batches[edge_index]
-            _cache.pop(edge_index, None)
-    elif known is None or known[0] is not batch or known[1] != version(batch):
+    if batch is None and known is not None:
+        del _batches[edge_index]
+    elif batch is not None and (
+        known is None or known[0] is not batch or known[1] != version(batch)
+    ):
         _batches[edge_index] = (batch, version(batch))
-        _cache.pop(edge_index, None)
+    else:
+        return
+    if (entry := _cache.get(edge_index)) is not None:
+        for key in [key for key in entry.graphs if key[2]]:
+            del entry.graphs[key]
 
 
 def set_graph(edge_index: Tensor, graph: Graph) -> None:
@@ -59,37 +67,47 @@ def set_graph(edge_index: Tensor, graph: Graph) -> None:
     """
     contents = (graph.edge_index,)
     assert contents[0] is not edge_index
-    graphs = dict.fromkeys([(graph.num_nodes, False), (graph.num_nodes, True)], graph)
+    keys = [(graph.num_nodes, symmetrize, False) for symmetrize in (False, True)]
+    graphs = dict.fromkeys(keys, graph)
     _cache[edge_index] = Cached(contents, version(edge_index), graphs, {})
 
 
-def as_graph(adjacency: Adjacency, num_nodes: int, symmetrize: bool = False) -> Graph:
+def as_graph(
+    adjacency: Adjacency, num_nodes: int, symmetrize: bool = False, with_batch: bool = True
+) -> Graph:
     """Return the :class:`Graph` of ``adjacency``, converted once per tensor and contents.
 
     Under ``torch.compile`` the conversion of an ``edge_index`` is one operator of the compiled
     code.
+
+    Args:
+        adjacency: a graph, or anything one can be made of.
+        num_nodes: the number of its nodes.
+        symmetrize: see :class:`Graph`.
+        with_batch: whether the graph of an ``edge_index`` knows what :func:`set_batch` has told, as
+            layers want it. Pure functions do not: they depend on their arguments alone.
     """
     if isinstance(adjacency, Graph):
         return adjacency
     if transformed() and isinstance(adjacency, Tensor):
         with outside_transforms():
-            return graph_of_tensor(unmapped(adjacency), num_nodes, symmetrize)
+            return graph_of_tensor(unmapped(adjacency), num_nodes, symmetrize, with_batch)
     if not isinstance(adjacency, Tensor):
         return Graph(adjacency, num_nodes, symmetrize=symmetrize)
     if torch.compiler.is_compiling():
         rowptr, col, reverse, degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
         return Graph._of(CSR(rowptr, col, reverse, None), degree, key=adjacency)
-    return graph_of_tensor(adjacency, num_nodes, symmetrize)
+    return graph_of_tensor(adjacency, num_nodes, symmetrize, with_batch)
 
 
-def graph_of_tensor(adjacency: Tensor, num_nodes: int, symmetrize: bool) -> Graph:
+def graph_of_tensor(adjacency: Tensor, num_nodes: int, symmetrize: bool, with_batch: bool) -> Graph:
     """Return the cached graph of a tensor, or convert it and cache the graph."""
     entry = entry_of(adjacency)
-    if (num_nodes, symmetrize) not in entry.graphs:
-        batch, _ = _batches.get(adjacency, (None, None))
-        graph = Graph(adjacency, num_nodes, batch=batch, symmetrize=symmetrize)
-        entry.graphs[num_nodes, symmetrize] = graph
-    return entry.graphs[num_nodes, symmetrize]
+    batch, _ = _batches.get(adjacency, (None, None)) if with_batch else (None, None)
+    key = (num_nodes, symmetrize, batch is not None)
+    if key not in entry.graphs:
+        entry.graphs[key] = Graph(adjacency, num_nodes, batch=batch, symmetrize=symmetrize)
+    return entry.graphs[key]
 
 
 def entry_of(adjacency: Tensor) -> Cached:
@@ -102,14 +120,18 @@ def entry_of(adjacency: Tensor) -> Cached:
 
 
 def graph_for(
-    x: Tensor, adjacency: Adjacency, symmetrize: bool = False, check_finite: bool = False
+    x: Tensor,
+    adjacency: Adjacency,
+    symmetrize: bool = False,
+    check_finite: bool = False,
+    with_batch: bool = True,
 ) -> Graph:
     """Return the :class:`Graph` of ``adjacency``, after checking that features ``x`` fit it.
 
-    Every function and layer of eamp comes in through this door.
+    Every function and layer of eamp comes in through this door. See :func:`as_graph`.
     """
     check_features(x)
-    graph = as_graph(adjacency, x.size(0), symmetrize)
+    graph = as_graph(adjacency, x.size(0), symmetrize, with_batch)
     if graph.num_nodes != x.size(0):
         raise GraphError(
             f"x has {x.size(0)} rows but the graph has {graph.num_nodes} nodes; they must be the "
@@ -153,7 +175,8 @@ def findable_by_key(graph: Graph) -> None:
 def graph_of_key(key: Tensor, num_nodes: int, symmetrize: bool) -> Graph:
     """Return the graph of :attr:`Graph.key`, for operators, which take tensors and no graphs."""
     entry = _cache.get(key)
-    found = entry() if isinstance(entry, ref) else as_graph(key, num_nodes, symmetrize)
+    # Compiled code takes an `edge_index` for one graph.
+    found = entry() if isinstance(entry, ref) else as_graph(key, num_nodes, symmetrize, False)
     assert found is not None, "a graph lives as long as the tensors that it is called with"
     return found
 

@@ -54,7 +54,7 @@ def collapse_threshold(graph: Adjacency, width: int, num_nodes: int | None = Non
     """
     if num_nodes is None:
         num_nodes = int(graph.max()) + 1 if isinstance(graph, Tensor) else 0
-    return unit_threshold(as_graph(graph, num_nodes)) * math.sqrt(width)
+    return unit_threshold(as_graph(graph, num_nodes, with_batch=False)) * math.sqrt(width)
 
 
 def layer_threshold(width: int, graph: Graph, symmetrize: bool) -> Tensor:
