@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from eamp.graph import Adjacency
+from eamp.graph import Adjacency, as_graph
 from eamp.nn.conv.gcn_conv import GCNConv, MessagePassingLayer
 from eamp.ops import dropout
 
@@ -26,4 +26,5 @@ class ResidualUpdate(MessagePassingLayer):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Add the layer's input to the output of the convolution."""
-        return x + self.conv(dropout(x, self.dropout, self.training), edge_index).relu()
+        graph = as_graph(edge_index, x.size(0))
+        return x + self.conv(dropout(x, self.dropout, self.training, graph.rows), graph).relu()
