@@ -10,6 +10,7 @@ from torch import Tensor, func
 from torch.autograd import forward_ad
 
 import eamp
+from eamp.graph import Rows
 from eamp.nn.conv.gcn_conv import gcn_propagate
 from eamp.ops import channel_squares, entropy_step, inner_differences, weighted_differences
 from eamp.ops.backends import choose
@@ -245,6 +246,41 @@ def test_tensors_without_contents_have_shapes(backend: str) -> None:
         for options in ({}, {"weight": 1.0}):  # the default λ comes from the contents of the graph
             layer = eamp.EntropyAware(eamp.nn.GCNConv(4, 4).to("meta"), **options)
             assert layer(x, graph).shape == (10, 4)
+
+
+@pytest.mark.parametrize("step", ["number", "threshold", "permuted", "none"])
+@pytest.mark.parametrize("name", ["gcn", "ggcm", "egnn", "deep-gcn"])
+def test_another_default_device_changes_nothing(name: str, step: str) -> None:
+    """On "meta" every tensor without contents that is made on the way is an error."""
+    options: dict[str, Any] = {
+        "number": {"weight": 0.5, "detach": False},
+        "threshold": {"weight": {"schedule": "gain", "of": 1.2}},
+        "permuted": {"weight": 0.5, "variant": "permuted"},
+        "none": None,
+    }
+    results = []
+    for device in ("cpu", "meta"):
+        torch.manual_seed(0)
+        model = eamp.nn.MODELS[name](3, 4, 2, 2, dropout=0.3, entropy=options[step])
+        x, edge_index = features(4, 3).float(), PATH.clone()
+        with torch.device(device):
+            out = model(x, edge_index)
+            loss = out.sum()
+            if name == "egnn":
+                loss = loss + model.auxiliary_loss()
+            loss.backward()
+        results.append([out, *(p.grad for p in model.parameters() if p.grad is not None)])
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
+@pytest.mark.parametrize("rows", [None, Rows(torch.arange(4) * 2)])
+def test_dropout_under_another_default_device(rows: Rows | None) -> None:
+    x, found = features(4, 3), []
+    for device in ("cpu", "meta"):
+        torch.manual_seed(0)
+        with torch.device(device):
+            found.append(eamp.ops.dropout(x, 0.5, rows=rows))
+    assert torch.equal(*found)
 
 
 def test_kernels_refuse_tensors_that_they_cannot_read() -> None:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -48,7 +49,7 @@ def count_entries(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> CSR |
         edge_index = edge_index.long()
     row, col = (ends.contiguous().numpy() for ends in edge_index)
     index_type = index_type_of(edge_index.size(1) * (2 if symmetrize else 1), num_nodes)
-    numpy_type = torch.empty(0, dtype=index_type).numpy().dtype
+    numpy_type = np.int32 if index_type is torch.int32 else np.int64
     lists = neighbour_lists(row, col, num_nodes, symmetrize, numpy_type)
     if lists is None:
         return None

@@ -44,7 +44,7 @@ def near_order(graph: Graph) -> Tensor | None:
     entries = np.ones(col.numel(), np.int8), graph.csr.col.numpy(), graph.csr.rowptr.numpy()
     matrix = csr_matrix(entries, shape=(graph.num_nodes, graph.num_nodes))
     order = torch.from_numpy(reverse_cuthill_mckee(matrix, symmetric_mode=True).astype(np.int64))
-    place = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel()))
+    place = inverse_of(order)
     return order if NEARER * distance(place[row], place[col]) < distance(row, col) else None
 
 
@@ -53,9 +53,15 @@ def distance(row: Tensor, col: Tensor) -> float:
     return float((row - col).abs().double().mean()) if row.numel() else 0.0
 
 
+def inverse_of(order: Tensor) -> Tensor:
+    """Return the place of every node in an order of all nodes."""
+    numbers = torch.arange(order.numel(), device=order.device)
+    return torch.empty_like(order).scatter_(0, order, numbers)
+
+
 def in_order(data: Data, order: Tensor) -> Data:
     """Return ``data`` with its nodes in another order."""
-    place = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel()))
+    place = inverse_of(order)
     moved = rows_of_data(data, order)
     for name in data.keys():  # noqa: SIM118  # PyG's data is not a mapping
         if data.is_edge_attr(name):

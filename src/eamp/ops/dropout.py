@@ -48,7 +48,7 @@ def dropout(x: Tensor, p: float, training: bool = True, rows: Rows | None = None
         if x.layout == torch.sparse_csr:
             values = _dropout(x.values(), new_seed(), p, rows.entries, x.crow_indices().long())
             return with_values(x, values)
-        offset = torch.arange(x.size(0) + 1) * x.size(1)
+        offset = torch.arange(x.size(0) + 1, device="cpu") * x.size(1)
         return _dropout(x, new_seed(), p, rows.nodes * x.size(1), offset)
     if x.layout == torch.sparse_csr:
         return with_values(x, dropout(x.values(), p))
@@ -78,8 +78,8 @@ def row_dropout(x: Tensor, p: float, training: bool = True, rows: Rows | None = 
 
 
 def new_seed() -> Tensor:
-    """Draw a seed from torch's generator."""
-    return torch.randint(2**62, ())
+    """Draw a seed from torch's generator of the CPU."""
+    return torch.randint(2**62, (), device="cpu")
 
 
 def with_values(x: Tensor, values: Tensor) -> Tensor:
@@ -125,7 +125,8 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 def _plain(x: Tensor, seed: Tensor, p: float, *places: Tensor | None) -> Tensor:
     start, offset = (None if place is None else unwrapped(place) for place in places)
     with outside_transforms():
-        kept = _drop(torch.ones(x.shape, dtype=x.dtype), unwrapped(seed), p, start, offset)
+        ones = torch.ones(x.shape, dtype=x.dtype, device="cpu")
+        kept = _drop(ones, unwrapped(seed), p, start, offset)
     return x * kept
 
 

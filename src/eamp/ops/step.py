@@ -52,7 +52,7 @@ def entropy_step(
     published = variant == "paper"
     if variant == "exact" and not normalize and is_fused(x, graph):
         if not isinstance(temperature, Tensor):
-            temperature = torch.tensor(temperature, dtype=torch.float64)
+            temperature = torch.tensor(temperature, dtype=torch.float64, device="cpu")
         where = (*graph.local_csr, choose(x.device))
         step, energy = _fused_step(x, c, temperature, float(factor), *where)
         return step, energy
@@ -88,7 +88,7 @@ def permuted(drive: Tensor, graph: Graph) -> Tensor:
         rank = draw_by_graph(
             graph,
             lambda size: torch.randperm(
-                size, generator=torch.Generator().manual_seed(seed)
+                size, generator=torch.Generator().manual_seed(seed), device="cpu"
             ).argsort(),
         )
         shuffled = rank.argsort(stable=True)

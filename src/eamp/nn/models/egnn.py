@@ -100,4 +100,5 @@ class EGNN(NodeClassifier):
     def auxiliary_loss(self) -> Tensor:
         """Return ``penalty_weight`` times the distances of all weights from their first values."""
         convs = (conv for conv in self.convs.modules() if isinstance(conv, EGNNConv))
-        return self.penalty_weight * sum((conv.distance() for conv in convs), torch.zeros(()))
+        zero = torch.zeros((), device="cpu")
+        return self.penalty_weight * sum((conv.distance() for conv in convs), zero)

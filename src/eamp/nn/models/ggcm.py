@@ -141,13 +141,15 @@ def negative_graph(graph: Graph, ratio: float, seed: int) -> Graph:
         )
 
     def draw() -> Graph:
-        nodes = torch.arange(n := graph.num_nodes)
+        nodes = torch.arange(n := graph.num_nodes, device="cpu")
         permutations = -(-int(ratio * 2 * graph.num_edges / max(n, 1)) // 2)
         if 2 * permutations >= n - 1:
             edges = torch.combinations(nodes).T
         else:
             generator = torch.Generator().manual_seed(seed)
-            ends = [torch.randperm(n, generator=generator) for _ in range(permutations)]
+            ends = [
+                torch.randperm(n, generator=generator, device="cpu") for _ in range(permutations)
+            ]
             edges = torch.stack([nodes.repeat(permutations), torch.cat([nodes[:0], *ends])])
         return Graph(edges, n, symmetrize=True).to(graph.device)
 

@@ -120,7 +120,8 @@ def spectral_radius(mu: Tensor, graph: Graph) -> Tensor:
         return graph.for_nodes(torch.where(by > 1e-9, 1 / by, 0.0)) * x
 
     def random(size: int) -> Tensor:
-        return torch.randn(size, 1, generator=torch.Generator().manual_seed(0), dtype=mu.dtype)
+        generator = torch.Generator().manual_seed(0)
+        return torch.randn(size, 1, generator=generator, dtype=mu.dtype, device="cpu")
 
     start = draw_by_graph(graph, random).repeat(1, mu.size(1))
     image = widened(start)
