@@ -87,7 +87,7 @@ def test_models_are_listed_with_their_references_and_options(
 @pytest.mark.parametrize(("command", "depth"), [("train", 4), ("tune", 4), ("diagnose", 64)])
 def test_the_settings_of_a_cell_are_options(command: str, depth: int) -> None:
     options = build().parse_args([command])[command]
-    training = {"protocol", "changes", "normalize_features", "split", "task"}
+    training = {"protocol", "changes", "split", "task"}
     expected = set(KINDS) - {"name"} - (training if command == "diagnose" else set())
     assert expected == set(KINDS) & set(options.as_dict())
     defaults = {**DEFAULTS, "model": "gcn", "data": "csbm", "depth": depth}
@@ -99,6 +99,44 @@ def test_options_are_read_as_the_types_of_the_settings() -> None:
     options = build().parse_args(["train", *given]).train
     assert (options.split, options.width, options.normalize_features) == (2, 8, True)
     assert options.entropy == {"weight": 3}
+
+
+def test_a_diagnosis_takes_normalised_features(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["diagnose", "--data", "csbm:nodes=60,features=8", "--depth", "1"]
+    said = []
+    for options in ([], ["--normalize_features"]):
+        assert main([*command, *options]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] != said[1]
+
+
+def test_a_command_without_its_argument_points_to_its_own_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["sweep"])
+    said = capsys.readouterr().err
+    assert "`eamp sweep` needs its argument recipe" in said
+    assert "see `eamp sweep --help`" in said
+
+
+def test_data_are_looked_for_before_the_training_is_announced(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["train", "--data", "nope"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_a_folder_of_another_training_names_what_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", *TINY, "--changes", '{"epochs": 1}', "--output", str(tmp_path)]
+    assert main(command) == 0
+    changed = ["--changes", '{"epochs": 1, "learning_rate": 0.1}', "--width", "8"]
+    assert main([*command, *changed]) == 2
+    said = capsys.readouterr().err
+    assert "with other settings (width, learning_rate). Choose" in said
+    assert "another --output" in said
 
 
 def test_cite_prints_the_paper_first(capsys: pytest.CaptureFixture[str]) -> None:

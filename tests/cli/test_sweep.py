@@ -44,6 +44,18 @@ def test_recipes_have_folders_of_their_own(here: Path) -> None:
         assert (here / "out" / folder / "report.html").exists()
 
 
+@pytest.mark.filterwarnings("ignore:training diverged")
+def test_notices_on_the_page_have_one_prefix(here: Path) -> None:
+    wild = "{model: gcn, depth: 1, name: wild, changes: {epochs: 2, learning_rate: 1e30}}"
+    bad = "{model: pairnorm, depth: 1, name: bad, options: {scale: wide}}"
+    assert main(["sweep", recipe("mine", f"[{wild}, {bad}]")]) == 1
+    page = (here / "out" / "mine" / "report.html").read_text(encoding="utf-8")
+    data = "csbm:nodes=60,features=8"
+    assert f"<strong>Please note.</strong> {data} bad depth 1 seed 0 failed: TypeError" in page
+    assert f"<strong>Please note.</strong> {data} wild depth 1 seed 0: training diverged" in page
+    assert "2 of 4; width 4; 2 epochs" in page
+
+
 def test_no_comparison_of_an_earlier_run_stays(here: Path) -> None:
     command = ["sweep", recipe("mine", "[{model: gcn, depth: 1}, {model: gcnii, depth: 1}]")]
     assert main([*command, "--against", "gcn"]) == 0

@@ -9,6 +9,7 @@ from optuna.trial import create_trial
 from rich.console import Console
 from rich.table import Table
 
+from eamp.cli.tables import show
 from eamp.experiments.sweep import summary
 from eamp.experiments.tune import best_table
 
@@ -27,6 +28,22 @@ def test_names_with_brackets_are_printed_as_they_are(name: str) -> None:
     row = {"data": f"{name}.npz", "name": name, "depth": 2, "seed": 0}
     accuracies = {"best_val_accuracy": 0.5, "test_accuracy": 0.5}
     assert printed(summary(pd.DataFrame([{**row, **accuracies}]))).count(name) == 2
+
+
+def test_no_name_is_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "a name " + "x" * 200
+    row = {"data": "cora", "name": name, "depth": 2, "seed": 0}
+    table = summary(pd.DataFrame([{**row, "best_val_accuracy": 0.5, "test_accuracy": 0.5}]))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show(table)  # to a pipe
+    assert name in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")  # as wide as a terminal
+    show(table)
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 60
+    assert said.count("x") >= 200
 
 
 def test_settings_and_importances_are_printed_as_they_are() -> None:

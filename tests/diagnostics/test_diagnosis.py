@@ -53,6 +53,11 @@ def test_a_healthy_model_gets_no_advice() -> None:
     assert str(diagnosis).startswith("Healthy: over 2 layers the scale-free energy is between")
 
 
+def test_one_layer_is_one_layer() -> None:
+    diagnosis = eamp.diagnose(Stack(Apply(rotate)), (features(), grid()))
+    assert str(diagnosis).startswith("Healthy: over 1 layer the scale-free energy")
+
+
 def test_following_the_advice_makes_the_model_healthy() -> None:
     data = (features(64), grid())
     (advice,) = (a for a in eamp.diagnose(deep_gcn(), data).advice if a.startswith("eamp.wrap"))

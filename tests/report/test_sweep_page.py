@@ -26,12 +26,14 @@ def test_the_page_of_a_sweep_says_what_was_found_and_how(
     cells: pd.DataFrame, tmp_path: Path
 ) -> None:
     compared = comparison_table(compare(cells, "GCN"), "GCN")
+    cells["epochs"] = [200] * 11 + [300]
     path = write_sweep_page(
         tmp_path,
         "my recipe",
         cells,
         comparisons=[compared],
-        notices=["failed: cora gat depth 4"],
+        planned=14,
+        notices=["cora gat depth 4 failed"],
         command="eamp sweep mine.yaml",
     )
     text = path.read_text(encoding="utf-8")
@@ -39,7 +41,8 @@ def test_the_page_of_a_sweep_says_what_was_found_and_how(
         "<h1>my recipe</h1>",
         "the validation nodes choose GCN with 2 layers",
         "Comparison in pairs",
-        "failed: cora gat depth 4",
+        "</strong> cora gat depth 4 failed",
+        "12 of 14; width 64; 200 or 300 epochs; protocol standard",
         "eamp sweep mine.yaml",
         "3 seeds (numbers 0 to 2)",
         "{&#34;epochs&#34;: 200}",

@@ -15,7 +15,7 @@ EXAMPLE = "eamp diagnose --model gcn --data cora --depth 64 --report out/diagnos
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command, those that concern training left out."""
-    training = ("protocol", "changes", "normalize_features", "split", "task")
+    training = ("protocol", "changes", "split", "task")
     shared.add_cell(parser, depth=64, without=training)
     parser.add_argument("--output", type=Path | None, help="folder for words, table and charts")
     parser.add_argument(
@@ -53,7 +53,8 @@ def subject_of(options: Namespace) -> tuple[Any, Any, str]:
         model, data = load_own_model(options.model)
         return model, data, f"{type(model).__name__} of {options.model}"
     cell = shared.cell_from(options)
-    layers, data = f"{options.depth} layers × {options.width}", cell.graph
+    layers = f"{options.depth} layer{'' if options.depth == 1 else 's'} × {options.width}"
+    data = cell.graph
     if isinstance(data, tuple):  # many graphs: a mini-batch of the training graphs
         from torch_geometric.data import Batch  # heavy
 

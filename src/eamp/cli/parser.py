@@ -35,8 +35,11 @@ class ArgumentParser(jsonargparse.ArgumentParser):
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Print the mistake and end with exit status 2."""
         parser = getattr(ex, "subcommand_parser", None) or self
-        guess = suggestion(parser, " ".join(message.split()))
-        self.exit(fail(f"{in_words(parser, message)}; see `{parser.prog} --help`.{guess}"))
+        message = " ".join(message.split())
+        missing = re.match(r"the following arguments are required: (\w+)\.", message)
+        program = f"eamp {missing[1]}" if missing else parser.prog
+        words, guess = in_words(parser, message), suggestion(parser, message)
+        self.exit(fail(f"{words}; see `{program} --help`.{guess}"))
 
 
 def with_underscores(arguments: Iterable[str]) -> list[str]:

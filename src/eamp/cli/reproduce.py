@@ -7,7 +7,6 @@ from jsonargparse.typing import PositiveInt
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
-from eamp.optional import extra
 
 EXAMPLE = "eamp reproduce --quick --output out"
 
@@ -31,9 +30,7 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Train what is missing, and write the page."""
     # heavy: imported when the command runs
-    with extra("experiments"):
-        from rich import print as show
-
+    from eamp.cli.tables import show
     from eamp.experiments.sweep import summary
     from eamp.paper import write_report
     from eamp.paper.deep_networks import advice

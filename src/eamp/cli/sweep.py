@@ -12,7 +12,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
-from eamp.optional import MissingPackageError, extra
+from eamp.optional import MissingPackageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +44,7 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Train the cells, write tables and page, and print the summary."""
     # heavy: imported when the command runs
-    with extra("experiments"):
-        from rich import print as show
-
+    from eamp.cli.tables import show
     from eamp.experiments import sweep as sweeps
     from eamp.experiments.recipe import load_recipe
     from eamp.experiments.statistics import check_reference, compare
@@ -61,12 +59,13 @@ def run(options: Namespace) -> int:
     options.output = options.output or Path("out", file_name(name))
     store = Store(options.output, name, shared.shared_storage(options))
     table = sweeps.sweep(cells, store, options.workers, retry_failed=options.retry_failed)
-    notices = [
-        *(f"failed: {sweeps.label(cell)}: {why}" for cell, why in sweeps.failures(cells, store)),
-        *(f"warning: {line}" for line in sweeps.diverged_cells(table)),
-    ]
-    for line in notices:
-        print(line, file=sys.stderr)
+    failed = [(sweeps.label(cell), why) for cell, why in sweeps.failures(cells, store)]
+    diverged = sweeps.diverged_cells(table)
+    for label, why in failed:
+        print(f"failed: {label}: {why}", file=sys.stderr)
+    for line in diverged:
+        print(f"warning: {line}", file=sys.stderr)
+    notices = [*(f"{label} failed: {why}" for label, why in failed), *diverged]
     if len(table):
         sweeps.save(table, options.output)
         remove_comparisons(options.output)
@@ -87,7 +86,7 @@ def run(options: Namespace) -> int:
             comparisons.append(beside)
             save_table(beside, options.output)
             show(in_terminal(beside))
-        print(page_line(options, name, table, comparisons, notices))
+        print(page_line(options, name, table, len(cells), comparisons, notices))
     print(f"{len(table)} of {len(cells)} cells are in {options.output / 'cells.csv'}")
     return 0 if len(table) == len(cells) else 1
 
@@ -96,6 +95,7 @@ def page_line(
     options: Namespace,
     name: str,
     table: pd.DataFrame,
+    planned: int,
     comparisons: Sequence[Table],
     notices: Sequence[str],
 ) -> str:
@@ -110,6 +110,7 @@ def page_line(
         options.output,
         name,
         table,
+        planned=planned,
         comparisons=comparisons,
         by_split=options.by_split,
         notices=notices,

@@ -45,6 +45,7 @@ def run(options: Namespace) -> int:
     try:
         with under_torchrun(options.partition, options.timeout) as process:
             cell, leads = shared.cell_from(options), process.leads
+            _ = cell.problem  # data that cannot be had are told before anything else
             if leads:
                 print(plan(cell, options.seeds), flush=True)
             given = (cell, options.seeds, options.output)

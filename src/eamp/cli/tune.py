@@ -8,7 +8,6 @@ from jsonargparse.typing import PositiveInt
 
 from eamp.cli import options as shared
 from eamp.cli.exit_status import resumable
-from eamp.optional import extra
 
 EXAMPLE = "eamp tune --model entropic-gcn --data cora --depth 16 --trials 50 --output out/tune"
 
@@ -40,9 +39,7 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Search, write the trials and a recipe of the best, print the best and its baseline."""
     # heavy: imported when the command runs
-    with extra("experiments"):
-        from rich import print as show
-
+    from eamp.cli.tables import show
     from eamp.experiments import baseline, tune
     from eamp.experiments.search import DEFAULT_SPACE, Search
     from eamp.experiments.store import Store

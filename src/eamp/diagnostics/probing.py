@@ -174,7 +174,8 @@ class Probe:
         for name in names:
             rows = [row for row in self.rows if row.get("relation") == name]
             relation = f", {name}" if name is not None else ""
-            parts.append((f"Probe of {model}{relation}: {len(rows)} layers{passes}", rows))
+            number = f"{len(rows)} layer{'' if len(rows) == 1 else 's'}"
+            parts.append((f"Probe of {model}{relation}: {number}{passes}", rows))
         return parts
 
     def _before_model(self, module: Module, args: Any) -> None:

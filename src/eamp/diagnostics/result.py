@@ -93,4 +93,5 @@ def healthy_text(kind: Kind, table: pd.DataFrame) -> str:
         for name, v in measures.items()
     ]
     word = "Healthy" if kind == "healthy" else "Untrained, and nothing wrong is found"
-    return f"{word}: over {len(table)} layers " + ", ".join(ranges) + "."
+    layers = "1 layer" if len(table) == 1 else f"{len(table)} layers"
+    return f"{word}: over {layers} " + ", ".join(ranges) + "."

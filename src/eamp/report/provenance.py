@@ -49,8 +49,16 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def run_facts(run: Mapping[str, Any], cells: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return the facts that the page states about a run and its cells, as names and texts."""
+def run_facts(
+    run: Mapping[str, Any], cells: pd.DataFrame, planned: int | None = None
+) -> list[tuple[str, str]]:
+    """Return the facts that the page states about a run and its cells, as names and texts.
+
+    Args:
+        run: what :func:`provenance` returns, and the ``command``.
+        cells: a row for every trained network.
+        planned: how many networks were to be trained.
+    """
     cores = format_count(int(run.get("cores") or 0), "core")
     facts = {
         "Command": run.get("command", ""),
@@ -59,9 +67,10 @@ def run_facts(run: Mapping[str, Any], cells: pd.DataFrame) -> list[tuple[str, st
         "Processor": f"{run.get('processor', '')}, {cores}, {run.get('system', '')}",
     }
     if not cells.empty:
-        width, epochs, protocol = (listed(cells[name]) for name in ("width", "epochs", "protocol"))
+        width, epochs, protocol = (either(cells[name]) for name in ("width", "epochs", "protocol"))
         seconds = format_duration(float(cells["seconds"].sum()))
-        trained = f"{len(cells)}, width {width}, {epochs} epochs, protocol {protocol}"
+        number = f"{len(cells)} of {planned}" if len(cells) < (planned or 0) else str(len(cells))
+        trained = f"{number}; width {width}; {epochs} epochs; protocol {protocol}"
         facts |= {
             "Networks trained": trained,
             "Seeds": seeds_in_words(cells["seed"]),
@@ -81,6 +90,16 @@ def seeds_in_words(seeds: pd.Series) -> str:
     number = seeds.nunique()
     which = "number" if number == 1 else "numbers"
     return f"{format_count(number, 'seed')} ({which} {listed(seeds)})"
+
+
+def either(values: pd.Series) -> str:
+    """List the distinct values as :func:`listed` does, with "or" before the last.
+
+    Example:
+        >>> either(pd.Series([64, 16, 32])), either(pd.Series([64]))
+        ('16, 32 or 64', '64')
+    """
+    return " or ".join(listed(values).rsplit(", ", 1))
 
 
 def listed(values: pd.Series) -> str:

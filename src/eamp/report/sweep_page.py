@@ -22,6 +22,7 @@ def write_sweep_page(
     name: str,
     cells: pd.DataFrame,
     *,
+    planned: int | None = None,
     comparisons: Sequence[Table] = (),
     by_split: bool = False,
     notices: Sequence[str] = (),
@@ -33,6 +34,7 @@ def write_sweep_page(
         folder: the output folder of the sweep.
         name: the name of the recipe.
         cells: the table of :func:`eamp.experiments.sweep.sweep`, with at least one row.
+        planned: the number of networks of the recipe, of which some may be missing.
         comparisons: tables of :func:`eamp.report.comparison.comparison_table`.
         by_split: show every split of the data by itself in the table of means.
         notices: sentences that the page shows first, such as failed cells.
@@ -72,7 +74,7 @@ def write_sweep_page(
         comparisons=[one.key for one in comparisons],
         tables={key: named_once(each) for key, each in tables.items()},
         notices=list(notices),
-        facts=[*run_facts(run, cells), *settings_facts(cells)],
+        facts=[*run_facts(run, cells, planned), *settings_facts(cells)],
         date=run["date"],
     )
     path = folder / "report.html"

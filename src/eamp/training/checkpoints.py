@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from operator import eq
 from pathlib import Path
 from typing import Any
@@ -127,9 +128,11 @@ def load_checkpoint(
         saved.setdefault(name, value)
     if same_run(saved.get("about", ""), identity["about"]):
         saved["about"] = identity["about"]
-    if saved != json.loads(json.dumps(identity)):
+    if saved != (wanted := json.loads(json.dumps(identity))):
+        names = ", ".join(differing(saved, wanted))
         raise CheckpointError(
-            f"{path} was written by a run with other settings; delete it or choose another file."
+            f"{path} was written by a run with other settings ({names}). Choose another file or, "
+            "on the command line, another --output; or delete it."
         )
 
     def part(prefix: str) -> dict[str, Tensor]:
@@ -150,6 +153,21 @@ def load_checkpoint(
     optimizer.load_state_dict({"state": state, "param_groups": groups})
     torch.set_rng_state(tensors["random"])
     return list(history)
+
+
+def differing(saved: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Return the names of the settings in which two identities of runs differ.
+
+    The settings of a cell stand in ``about`` as JSON; there, those of the protocol are a mapping.
+    """
+    names = [name for name in wanted if saved.get(name) != wanted[name]]
+    with suppress(ValueError, AttributeError):  # another text than that of a cell
+        one, other = (json.loads(each.get("about", "")) for each in (saved, wanted))
+        if one.get("schema") == other.get("schema"):
+            cell = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+            names = [*(name for name in cell if name not in ("changes", *names)), *names]
+            names = [name for name in names if name != "about"]
+    return names
 
 
 def parsed(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
