@@ -69,6 +69,11 @@ def wrap(
     only argument that it needs, may be called with batches of graphs: thresholds, means and
     normalised entropies are then those of every graph.
 
+    The default weight, and every gain with the paper's energy, is measured by a threshold that is
+    estimated once per graph, which takes longer than a training step. A model that draws new edges
+    in every step, as with PyG's ``dropout_edge``, needs a number for ``weight``, or
+    ``energy="propagation"``, whose threshold is the same on all graphs.
+
     Args:
         model: the model, or a single message-passing layer.
         step: all options of the step in one object; use it or keyword arguments, not both.

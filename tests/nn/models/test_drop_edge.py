@@ -4,6 +4,8 @@ import torch
 import eamp
 from eamp.nn import GCN, MODELS
 from eamp.nn.models.drop_edge import DropEdge
+from eamp.nn.step import threshold
+from eamp.nn.step.threshold import collapse_threshold
 from problems import random_graph
 
 GRAPH = random_graph(40, 200)
@@ -31,6 +33,34 @@ def test_training_sees_a_random_part_of_the_edges_in_both_directions() -> None:
     assert shares.unique().numel() > 1
     torch.manual_seed(0)
     torch.testing.assert_close(model.train()(X, GRAPH), model.model(X, parts[0]))
+
+
+@pytest.mark.parametrize("schedule", ["gain", "hops"])
+def test_the_threshold_is_that_of_all_edges_and_estimated_once(
+    monkeypatch: pytest.MonkeyPatch, schedule: str
+) -> None:
+    estimated: list[eamp.Graph] = []
+    estimate = threshold.estimate
+    monkeypatch.setattr(threshold, "estimate", lambda g: estimated.append(g) or estimate(g))
+    whole, entropy = random_graph(40, 200), {"weight": {"schedule": schedule, "of": 1.2}}
+    model = DropEdge(GCN(5, 8, 3, 2, entropy=entropy), drop_edge=0.4)
+    for _ in range(3):
+        model(X, whole).sum().backward()
+    assert estimated == [whole]
+    part = model.dropped(whole)
+    assert torch.equal(threshold.layer_threshold(8, part, False), collapse_threshold(whole, 8))
+
+
+def test_graphs_of_a_batch_lose_edges_and_keep_their_thresholds() -> None:
+    whole = eamp.Graph(GRAPH, batch=torch.zeros(40, dtype=torch.long))
+    edges = torch.cat([GRAPH.edge_index, GRAPH.edge_index + 40], 1)
+    both = eamp.Graph(edges, 80, batch=torch.arange(2).repeat_interleave(40))
+    part = DropEdge(GCN(5, 8, 3, 2), drop_edge=0.4).dropped(both)
+    assert part.num_graphs == 2
+    assert torch.equal(part.batch, both.batch)
+    assert part.num_edges < both.num_edges
+    found = threshold.layer_threshold(8, part, False)
+    torch.testing.assert_close(found, collapse_threshold(whole, 8).expand(2))
 
 
 def test_impossible_options_are_refused() -> None:

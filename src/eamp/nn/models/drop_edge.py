@@ -10,13 +10,28 @@ from eamp.nn.checks import check_module
 from eamp.nn.models.traits import traits
 
 
+class DroppedGraph(Graph):
+    """A random part of a graph's edges, on which λ is that of the whole graph.
+
+    The threshold of every part would have to be estimated anew.
+    """
+
+    _whole: Graph
+
+    @property
+    def sampled_from(self) -> Graph:
+        """The graph with all edges."""
+        return self._whole
+
+
 class DropEdge(Module):
     r"""Any model, on a random part of the edges in every forward pass of training.
 
     From `"DropEdge: Towards Deep Graph Convolutional Networks on Node Classification"
     <https://arxiv.org/abs/1907.10903>`_ (Rong et al., 2020). All layers see the same edges, and
-    their normalisation is that of the edges that are left. Edge weights are refused, and
-    ``torch.compile`` can trace the model in evaluation mode alone.
+    their normalisation is that of the edges that are left. The threshold that an entropy step's
+    gain is measured by is that of all edges. Edge weights are refused, and ``torch.compile`` can
+    trace the model in evaluation mode alone.
 
     Args:
         model: A model of :mod:`eamp.nn`.
@@ -53,7 +68,9 @@ class DropEdge(Module):
             raise ValueError("DropEdge takes graphs without edge weights; leave the weights out.")
         graph.require_all_rows("DropEdge")
         edges, _ = dropout_edge(graph.edge_index, self.drop_edge, force_undirected=True)
-        return Graph(edges, graph.num_nodes, batch=graph.batch)
+        part = Graph(edges, graph.num_nodes)
+        of_batch = (graph.batch, graph.num_graphs)
+        return DroppedGraph._of(part.csr, part.degree, *of_batch, _whole=graph.sampled_from)
 
     def extra_repr(self) -> str:
         """Return the probability."""
