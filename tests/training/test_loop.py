@@ -15,6 +15,7 @@ import eamp
 from eamp.nn import EGNN, G2, GCN, NoisyNodes
 from eamp.training import METRICS, PROTOCOLS, Epoch, TrainingWarning, loop, train
 from eamp.training.checkpoints import CheckpointError
+from eamp.training.metrics import Metric
 from eamp.training.tasks import node_level
 from eamp.training.tasks.task import call_on, copy_of_state
 from training.problem import SHORT, graph, network
@@ -33,6 +34,17 @@ def test_training_learns_and_leaves_the_selected_weights() -> None:
     assert accuracy == result.test_accuracy
     assert len(result.energy) == 3
     assert all(energy >= 0 for energy in result.energy)
+
+
+def test_every_epoch_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def merit(self: Metric, value: float) -> float:
+        judged.append(value)
+        return value
+
+    judged, epochs = list[float](), 20
+    monkeypatch.setattr(Metric, "merit", merit)
+    train(network(dropout=0.0), graph(), SHORT.with_changes(select="val_metric", epochs=epochs))
+    assert len(judged) <= 2 * epochs  # once to select, once for the result
 
 
 def test_the_same_seed_gives_the_same_run_and_another_does_not() -> None:

@@ -10,13 +10,18 @@ from eamp.training.protocols import (
     PROTOCOLS,
     Epoch,
     MetricEpoch,
+    Protocol,
+    Selection,
     as_epoch,
-    is_over,
     learning_rate,
     selected,
 )
 
 STANDARD = PROTOCOLS["standard"]
+
+
+def is_over(rows: list[Epoch] | list[MetricEpoch], protocol: Protocol) -> bool:
+    return Selection(protocol, rows).is_over
 
 
 @pytest.mark.parametrize(
@@ -57,6 +62,31 @@ def test_patience_counts_epochs_since_the_lowest_validation_loss() -> None:
     assert is_over(rows, STANDARD.with_changes(patience=2))
     assert not is_over(rows, STANDARD.with_changes(patience=3))
     assert not is_over(rows, STANDARD.with_changes(patience=None))
+
+
+@pytest.mark.parametrize("select", ["val_loss", "val_accuracy"])
+def test_epochs_taken_one_by_one_give_what_the_whole_history_gives(select: str) -> None:
+    values = [math.nan, 1.5, 2.0, 1.5, math.inf, 1.0, 1.0, 3.0]
+    rows = [Epoch(1.0, value, 1 - value / 4, 0.5) for value in values]
+    protocol = STANDARD.with_changes(select=select, patience=2)
+    for start in range(len(rows)):  # as after a checkpoint
+        selection = Selection(protocol, rows[:start])
+        for number, row in enumerate(rows[start:], start=start):
+            best = max(
+                range(number + 1),
+                key=lambda epoch: -values[epoch] if math.isfinite(values[epoch]) else -math.inf,
+            )
+            assert selection.add(row) == (best == number)
+            assert selection.epoch == selection.lowest == best
+            assert selection.is_over == (number - best >= 2)
+
+
+def test_without_a_finite_loss_the_first_epoch_counts() -> None:
+    rows = [Epoch(1.0, math.nan, 0.1 * k, 0.5) for k in range(4)]
+    assert selected(rows, STANDARD) == 0
+    assert selected(rows, STANDARD.with_changes(select="val_accuracy")) == 0
+    assert not is_over(rows, STANDARD.with_changes(patience=4))
+    assert is_over(rows, STANDARD.with_changes(patience=3))
 
 
 def test_a_loss_that_is_not_finite_ends_a_run() -> None:

@@ -32,12 +32,11 @@ from eamp.training.process import SingleProcess
 from eamp.training.protocols import (
     Figures,
     Protocol,
+    Selection,
     advice_on_divergence,
     diverged,
-    is_over,
     learning_rate,
     protocol_of,
-    selected,
 )
 from eamp.training.result import Result, result_of
 from eamp.training.tasks import TrainingData, task_of
@@ -140,12 +139,13 @@ def train(
                 set_aside(checkpoint, error)
     if history and on_resume is not None:
         on_resume(history)
+    selection = Selection(protocol, history)
 
     hidden = None if progress and process.leads else True  # None shows the bar on a terminal only
     start, end = len(history), protocol.epochs
     bar = tqdm(range(start, end), initial=start, total=end, disable=hidden, leave=False)
     for epoch in bar:
-        if is_over(history, protocol):
+        if selection.is_over:
             break
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(protocol, epoch)
@@ -160,7 +160,7 @@ def train(
             losses.append(loss.detach())
         figures = task.figures(losses)
         history.append(figures)
-        if selected(history, protocol) == epoch:
+        if selection.add(figures):
             best = copy_of_state(model)
         bar.set_postfix_str(f"loss {figures.train_loss:.3g}, val {figures.val_metric:.3f}")
         if checkpoint is not None and process.leads and (epoch + 1) % checkpoint_every == 0:
@@ -172,7 +172,7 @@ def train(
         save_checkpoint(checkpoint, model, optimizer, best, history, identity)
     final_energy = layer_energies(model, task.example, told.probed_layers)
     model.load_state_dict(best)
-    epoch = selected(history, protocol)
+    epoch = selection.epoch
     if (first := diverged(history)) is not None and process.leads:
         meaningful = math.isfinite(history[epoch].val_loss)
         warnings.warn(advice_on_divergence(first, meaningful), TrainingWarning, stacklevel=3)

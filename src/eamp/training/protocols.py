@@ -186,28 +186,56 @@ def as_epoch(figures: Sequence[float], classes: bool = True) -> Figures:
     return Epoch(*figures) if len(figures) == len(Epoch._fields) else MetricEpoch(*figures)
 
 
-def selected(history: Sequence[Figures], protocol: Protocol) -> int:
-    """Return the epoch that counts: the first of the best, never one whose loss is not finite."""
+class Selection:
+    """The epoch that counts and the end of training, kept up to date with every epoch.
 
-    def merit(epoch: int) -> float:
-        row = history[epoch]
+    Args:
+        protocol: the rule that selects, and the patience.
+        history: the epochs so far.
+
+    Attributes:
+        epoch: the epoch that counts: the first of the best, never one whose loss is not finite.
+        lowest: the first epoch of the lowest validation loss.
+    """
+
+    def __init__(self, protocol: Protocol, history: Sequence[Figures] = ()) -> None:
+        self.protocol = protocol
+        self.epoch = self.lowest = 0
+        self._count, self._merit, self._loss = 0, -math.inf, math.inf
+        self._last_loss = 0.0
+        for row in history:
+            self.add(row)
+
+    def add(self, row: Figures) -> bool:
+        """Take the figures of the next epoch, and return whether it is now the one that counts."""
+        epoch, merit = self._count, self.merit(row)
+        if math.isfinite(row.val_loss) and row.val_loss < self._loss:
+            self.lowest, self._loss = epoch, row.val_loss
+        if better := epoch == 0 or merit > self._merit:
+            self.epoch, self._merit = epoch, merit
+        self._count, self._last_loss = epoch + 1, row.train_loss
+        return better
+
+    def merit(self, row: Figures) -> float:
+        """Return what the protocol selects an epoch by; higher is better."""
         if not math.isfinite(row.val_loss):
             return -math.inf
-        if protocol.select == "val_metric":
-            return METRICS[protocol.metric or "accuracy"].merit(row.val_metric)
-        return -row.val_loss if protocol.select == "val_loss" else row.val_accuracy
+        if self.protocol.select == "val_metric":
+            return METRICS[self.protocol.metric or "accuracy"].merit(row.val_metric)
+        return -row.val_loss if self.protocol.select == "val_loss" else row.val_accuracy
 
-    return max(range(len(history)), key=merit)
+    @property
+    def is_over(self) -> bool:
+        """Whether training ends early: out of patience, or with a loss that is not finite."""
+        if not math.isfinite(self._last_loss):
+            return True
+        patience = self.protocol.patience
+        return patience is not None and self._count - 1 - self.lowest >= patience
 
 
-def is_over(history: Sequence[Figures], protocol: Protocol) -> bool:
-    """Return whether training ends early: out of patience, or with a loss that is not finite."""
-    if not history or not math.isfinite(history[-1].train_loss):
-        return bool(history)
-    if protocol.patience is None:
-        return False
-    lowest = selected(history, protocol.with_changes(select="val_loss"))
-    return len(history) - 1 - lowest >= protocol.patience
+def selected(history: Sequence[Figures], protocol: Protocol) -> int:
+    """Return the epoch that counts, as :class:`Selection` finds it."""
+    return Selection(protocol, history).epoch
 
 
 def diverged(history: Sequence[Figures]) -> int | None:
