@@ -146,7 +146,8 @@ def searched(raw: Path) -> str:
     table["method"] = table["name"].str.split(" [", regex=False).str[0]
     means = table.groupby(["data", "depth", "method", "name"], sort=False)["best_val"].mean()
     best = set(means.groupby(["data", "depth", "method"]).idxmax())
-    places = list(dict.fromkeys((data, depth) for data, depth, *_ in means.index))
+    names = list(dict.fromkeys(table["data"]))
+    places = sorted({key[:2] for key in means.index}, key=lambda at: (names.index(at[0]), at[1]))
     rows = []
     for method, name in dict.fromkeys((method, name) for *_, method, name in means.index):
         row = [str(name)]
@@ -158,7 +159,9 @@ def searched(raw: Path) -> str:
     return markdown(["setting", *(f"{data}, {depth} layers" for data, depth in places)], rows)
 
 
-def runs_of(raw: Path, name: str, data: str, depth: int | None, choose: bool) -> pd.DataFrame:
+def runs_of(
+    raw: Path, name: str, data: str, depth: int | None = None, *, choose: bool = False
+) -> pd.DataFrame:
     """Return the networks of one row of a table; without a depth that is given, the deepest.
 
     With ``choose``, these have the setting, and without ``depth`` also the depth, that validates
@@ -184,7 +187,7 @@ def pairs_of(
     """Return the paired comparison of two networks; without any pair if they are not trained."""
     if not raw.exists():
         return statistics.paired([])
-    parts = [runs_of(raw, name, data, depth, choose) for name in (one, other)]
+    parts = [runs_of(raw, name, data, depth, choose=choose) for name in (one, other)]
     keys = [column for column in ("seed", "split") if column in parts[0]]
     return statistics.paired(statistics.differences(*parts, keys, "test"))
 

@@ -1,4 +1,4 @@
-"""Fill the tables of the README and of results pages from the raw figures beside them, without any training.
+"""Fill the tables of the README and of results pages from raw figures, without any training.
 
 python docs/results/tables.py
 
@@ -169,6 +169,32 @@ def regimes() -> str:
             where = {"data": data, "choose": True}
             add(data, "step, finite T", skip, recipe, "entropic", "lazy walk", **where)
             add(data, "step, finite T", "permuted factors", recipe, "entropic", "permuted", **where)
+    harder = [
+        name for recipe in ("corrupted", "harder", "missing_features") for name in tasks[recipe]
+    ]
+    for data in harder:
+        place, recipe, step = f"{data}, share .9 given", "strong_steps", "T = 0.1"
+        add(place, "step, T = 0.1", skip, recipe, step, "lazy walk", data=data)
+        add(
+            place, "step, T = 0.1", "permuted factors", recipe, step, f"{step}, permuted", data=data
+        )
+        add(place, "step, T = 0.1", "no step", recipe, step, "no step", data=data)
+    place, recipe, step = (
+        "chameleon-filtered, share .9 given",
+        "heterophilous",
+        "[g = 0.9, T = 0.1]",
+    )
+    given = {"data": "chameleon-filtered"}
+    add(place, "step, T = 0.1", skip, recipe, f"entropic {step}", "lazy walk [g = 0.9]", **given)
+    add(
+        place,
+        "step, T = 0.1",
+        "permuted factors",
+        recipe,
+        f"entropic {step}",
+        f"permuted {step}",
+        **given,
+    )
     where = {"data": "minesweeper (ROC AUC)", "choose": True}
     for words, name in (("T = ∞", "linear step"), ("permuted factors", "permuted")):
         add("minesweeper", "step, finite T", words, "minesweeper", "entropic", name, **where)
@@ -212,7 +238,7 @@ def with_and_without() -> str:
     """Show 64 layers on Cora with and without the step, for several kinds of networks."""
     rows = []
     for words, raw, *names in WITH_AND_WITHOUT:
-        runs = [runs_of(EVIDENCE / f"{raw}.csv", name, "cora", 64, True) for name in names]
+        runs = [runs_of(EVIDENCE / f"{raw}.csv", name, "cora", 64, choose=True) for name in names]
         seeds = " / ".join(dict.fromkeys(str(len(part)) for part in runs))
         rows.append([words, *(percent(part["test"]) for part in runs), seeds])
     return markdown(["network of 64 layers", "without the step", "with it", "seeds"], rows)
@@ -233,6 +259,7 @@ COMPARED = {
     "mirrored_rates": "no step",
     "mirrored_deep": "no step",
     "finite_restart": "no step",
+    "strong_steps": "lazy walk",
     "remedies": "plain GCN",
 }
 CHOSEN = {

@@ -7,7 +7,6 @@ in closed form, with the strength that validates best.
 """
 
 import csv
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
