@@ -10,10 +10,9 @@ from torch import Tensor
 from torch.nn import Module, Parameter
 
 from eamp.functional import energy_on
-from eamp.graph import Adjacency, Graph, as_graph, check_features, graph_for
+from eamp.graph import Graph, as_graph, check_features, graph_for
 from eamp.nn.checks import check_module, refuse_features
-from eamp.nn.conv.from_pyg import check_edge_index, with_weights
-from eamp.nn.conv.gcn_conv import MessagePassingLayer
+from eamp.nn.conv.from_pyg import call_with_edges
 from eamp.nn.edge_index_position import edge_index_position
 from eamp.nn.step.layer_state import LayerState, Position
 from eamp.nn.step.metric import Metric, metric_of
@@ -143,7 +142,8 @@ class EntropyAware(Module):
         # PyG's layers take node numbers [n] for features, but no table of them.
         if x.dim() == (1 if x.is_floating_point() else 2) and is_of_pyg(self.conv):
             check_features(x)
-        adjacency, args, kwargs = self._split_adjacency(args, kwargs)
+        place = self._edge_index_position - 1
+        adjacency, args, kwargs = call_with_edges(self.conv, place, args, kwargs)
         if not self.is_bare:  # before the layer, whose own errors say less about a wrong edge_index
             adjacency = as_graph(adjacency, x.size(0), self.step.symmetrize)
         out = self.conv(x, *args, **kwargs)
@@ -256,26 +256,6 @@ class EntropyAware(Module):
         if self.training:
             self.calibrated.copy_(temperature)
         return temperature
-
-    def _split_adjacency(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Adjacency, tuple[Any, ...], dict[str, Any]]:
-        """Return the adjacency, and the arguments of ``conv``.
-
-        A layer of PyG gets the edges and weights of a :class:`Graph` in its place.
-        """
-        place = self._edge_index_position - 1
-        adjacency = args[place] if place < len(args) else kwargs.get("edge_index")
-        if adjacency is not None and not isinstance(self.conv, MessagePassingLayer):
-            check_edge_index(self.conv, adjacency)
-        if isinstance(adjacency, Graph) and not isinstance(self.conv, MessagePassingLayer):
-            if place >= len(args) - 1:  # otherwise weights may be among the later arguments
-                kwargs = with_weights(self.conv, adjacency, kwargs)
-            if place < len(args):
-                args = (*args[:place], adjacency.edge_index, *args[place + 1 :])
-            else:
-                kwargs = {**kwargs, "edge_index": adjacency.edge_index}
-        return adjacency, args, kwargs
 
     def _same_width(self, x: Tensor, out: Tensor, option: str) -> Tensor:
         """Return ``x``, after checking that the layer has kept its shape."""

@@ -4,6 +4,7 @@ from torch.nn import Module
 from torch_geometric.nn import GAT, GATConv, GCNConv
 
 import eamp
+from eamp.graph import graph as graph_module
 from eamp.nn.conv.from_pyg import FromPyG
 from eamp.nn.models.registry import from_pyg
 from problems import irregular_graph, random_graph
@@ -69,3 +70,20 @@ def test_weights_that_are_given_beside_a_graph_are_the_layers() -> None:
         eamp.EntropyAware(conv, weight=0.0)(x, weighted, edge_weight=own),
     ):
         torch.testing.assert_close(out, conv(x, weighted.edge_index, own))
+
+
+@pytest.mark.parametrize("entropy", [None, {"weight": 1.0, "temperature": 1.0}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_edges_of_a_graph_are_listed_once(
+    monkeypatch: pytest.MonkeyPatch, entropy: dict[str, float] | None, weighted: bool
+) -> None:
+    listed: list[int] = []
+    rows_of_entries = graph_module.rows_of_entries
+    monkeypatch.setattr(
+        graph_module, "rows_of_entries", lambda csr: listed.append(1) or rows_of_entries(csr)
+    )
+    graph, x = random_graph(12, 20, weighted=weighted), torch.randn(12, 4)
+    model = from_pyg(GAT, 4, 8, 5, 2, entropy=entropy)
+    for _ in range(3):
+        model(x, graph).sum().backward()
+    assert len(listed) == 1

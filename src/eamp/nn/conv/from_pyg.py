@@ -16,10 +16,40 @@ def with_weights(conv: Module, graph: Graph, options: dict[str, Any]) -> dict[st
     They are added only if the graph has weights, the layer takes an ``edge_weight``, and none is
     among the options yet.
     """
-    takes_weights = "edge_weight" in inspect.signature(conv.forward).parameters
-    if not takes_weights or options.get("edge_weight") is not None or graph.edge_weight is None:
+    if graph.edge_weight is None or options.get("edge_weight") is not None:
+        return options
+    if "edge_weight" not in inspect.signature(conv.forward).parameters:
         return options
     return {**options, "edge_weight": graph.edge_weight}
+
+
+def call_with_edges(
+    conv: Module, place: int, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Adjacency, tuple[Any, ...], dict[str, Any]]:
+    """Return the adjacency among the arguments of a layer, and the arguments to call it with.
+
+    A layer of PyG gets the edges of a :class:`eamp.Graph`, which are listed once per graph, and its
+    weights, in place of the graph. A layer of eamp gets what is given.
+
+    Args:
+        conv: the layer.
+        place: the place of ``edge_index`` in ``args``.
+        args: the arguments behind the features.
+        options: the arguments by name.
+    """
+    by_name = place >= len(args)
+    adjacency = options.get("edge_index") if by_name else args[place]
+    if adjacency is None or isinstance(conv, MessagePassingLayer):
+        return adjacency, args, options
+    check_edge_index(conv, adjacency)
+    if not isinstance(adjacency, Graph):
+        return adjacency, args, options
+    edges = adjacency.remember("edge_index", lambda: adjacency.edge_index)
+    if place >= len(args) - 1:  # otherwise weights may be among the later arguments
+        options = with_weights(conv, adjacency, options)
+    if by_name:
+        return adjacency, args, {**options, "edge_index": edges}
+    return adjacency, (*args[:place], edges, *args[place + 1 :]), options
 
 
 def check_edge_index(conv: Module, adjacency: Adjacency) -> None:
@@ -49,11 +79,8 @@ class FromPyG(MessagePassingLayer):
         """Run the layer."""
         if not isinstance(x, tuple):
             check_features(x)
-        check_edge_index(self.conv, edge_index)
-        if isinstance(edge_index, Graph):
-            options = with_weights(self.conv, edge_index, options)
-            return self.conv(x, edge_index.edge_index, **options)
-        return self.conv(x, edge_index, **options)
+        _, args, options = call_with_edges(self.conv, 0, (edge_index,), options)
+        return self.conv(x, *args, **options)
 
     def __repr__(self) -> str:
         return repr(self.conv)
