@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from eamp.paper import from_folder, write_report
+from headings import jumps
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +60,10 @@ def test_nothing_is_loaded_from_anywhere(report: Path) -> None:
     assert page.loads == ["data:,"]
     styles = "".join(page.raw)
     assert not re.search(r"@import|url\(\s*['\"]?https?:", styles)
+
+
+def test_no_level_of_headings_is_left_out(report: Path) -> None:
+    assert not jumps(report.read_text(encoding="utf-8"))
 
 
 def test_page_says_what_was_found_and_how_it_was_run(report: Path) -> None:

@@ -1,5 +1,10 @@
+import re
+from itertools import product
+from pathlib import Path
+
 import pytest
 
+import eamp
 from eamp.report.colours import FAMILIES, looks
 
 
@@ -35,3 +40,17 @@ def test_models_by_their_names_on_the_command_line_look_like_the_models() -> Non
     assert found["gcn"].colour == looks(["Basic GCN"])["Basic GCN"].colour
     assert found["gcnii"].colour == found["GCNII"].colour
     assert len({look.colour for look in found.values()}) == 3
+
+
+CSS = Path(eamp.__file__).parent / "report" / "templates" / "page.css"
+MODES = [
+    dict(re.findall(r"--([\w-]+): (#\w{6})", line)) for line in CSS.read_text().splitlines()[1:7]
+]
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode], ids=["light", "dark"])
+def test_the_words_of_a_page_have_the_contrast_of_wcag(mode: dict[str, str]) -> None:
+    pairs = [*product(("ink", "soft", "faint", "accent", "far"), ("paper", "ground"))]
+    for words, behind in [*pairs, ("warn", "warn-ground")]:
+        low, high = sorted(luminance(mode[name]) for name in (words, behind))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (words, behind)

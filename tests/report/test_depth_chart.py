@@ -1,7 +1,9 @@
+import re
 from typing import Any
 
 import pandas as pd
 import pytest
+import vl_convert
 
 from eamp.report.depth_chart import axis_ends, depth_chart
 from eamp.report.figure import disk_spec
@@ -44,6 +46,14 @@ def test_one_depth_is_a_bar_per_network() -> None:
 @pytest.mark.parametrize("depths", [[0, 2], [2, 4], [3]])
 def test_files_can_be_made_for_any_depths(depths: list[int]) -> None:
     assert disk_spec(depth_chart(means(depths), "test accuracy"))["params"]
+
+
+def test_the_zero_of_an_axis_is_a_zero() -> None:
+    spread = means([2, 4]).assign(mean=[0.0, 0.3] * 4)
+    drawn = vl_convert.vegalite_to_svg(disk_spec(depth_chart(spread, "test accuracy")))
+    labels = re.findall(r">([.\d]+)<", drawn)
+    assert {"0", ".1", ".3"} <= set(labels)
+    assert ".0" not in labels
 
 
 def test_the_axis_has_whole_tenths_and_ends_at_1() -> None:

@@ -16,6 +16,7 @@ from diagnostics.faulty_models import Apply, Stack, features, grid, rotate
 from eamp.diagnostics.charts import drawn_measures
 from eamp.report.cures import cures
 from eamp.report.diagnosis_page import numbers, write_diagnosis
+from headings import jumps
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,8 @@ def test_further_columns_appear_by_themselves(diagnosed: Any, tmp_path: Path) ->
     more = diagnosis.table.assign(my_measure=range(32), culprit="weights")
     path = write_diagnosis(tmp_path / "a.html", replace(diagnosis, table=more))
     text = path.read_text(encoding="utf-8")
-    assert "<h4>my measure</h4>" in text
+    assert "<h3>my measure</h3>" in text
+    assert not jumps(text)
     assert "Before and after" not in text
     table = numbers(more)
     assert table.columns[:3] == ("layer", "name", "type")

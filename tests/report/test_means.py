@@ -31,6 +31,22 @@ def test_validation_nodes_choose_the_network_and_test_nodes_do_not() -> None:
     assert ".700 (1 run). The next is b" in sentence
 
 
+def test_networks_that_diverged_are_marked_and_not_chosen() -> None:
+    table = rows(name=["a", "b"], best_val_accuracy=[0.9, 0.8], diverged=[3, None])
+    (sentence,) = takeaway(table)
+    assert sentence.startswith("On cora, the validation nodes choose b with 2 layers")
+    assert " a " not in sentence
+    shown = means_table(table)
+    assert shown.rows[0][-2:] == (".900†", ".500†")
+    assert shown.rows[1][-2:] == (".800", ".500")
+    assert shown.note == "† Training diverged."
+    assert shown.raw["diverged"].tolist() == [1, 0]
+    assert takeaway(table[:1]) == ["On cora, the training of every network diverged."]
+    sound = means_table(rows(seed=[0, 1]))
+    assert not sound.note
+    assert "diverged" not in sound.raw
+
+
 def test_another_metric_is_called_by_its_name() -> None:
     metric = {"metric": "roc_auc", "select": "val_metric", "best_val_metric": 0.6}
     (sentence,) = takeaway(rows(seed=[0, 1], **metric, test_metric=[0.6, 0.8]))

@@ -6,6 +6,7 @@ import pytest
 from eamp.experiments.statistics import compare
 from eamp.report.comparison import comparison_table
 from eamp.report.sweep_page import write_sweep_page
+from headings import jumps
 
 
 @pytest.fixture
@@ -50,6 +51,7 @@ def test_the_page_of_a_sweep_says_what_was_found_and_how(
     ):
         assert words in text, words
     assert "<b>mine" not in text
+    assert not jumps(text)
     assert (tmp_path / "figures" / "means.png").stat().st_size > 1000
     assert (tmp_path / "tables" / "comparison.csv").stat().st_size > 50
 

@@ -16,7 +16,7 @@ from eamp.report.theme import ink
 with extra("report"):
     import altair as alt
 
-LABEL = "replace(format(datum.value, '.1f'), /^0/, '')"
+LABEL = "datum.value ? replace(format(datum.value, '.1f'), /^0/, '') : '0'"
 BAR = 26  # pixels of height per network
 BAR_END = 1.2  # of the axis of bars, which leaves space for the numbers beside them
 BANDS = "Bands: one sample standard deviation to both sides of the mean."

@@ -1,11 +1,13 @@
 """Means and deviations of a sweep's results, and the sentence that sums them up."""
 
+import math
+
 import pandas as pd
 
 from eamp.experiments.network_names import NETWORK
 from eamp.experiments.sweep import further_metrics, metric_of, readings_of
 from eamp.report.number_format import format_count, format_mean, format_value
-from eamp.report.table import Table
+from eamp.report.table import MARK, Table
 from eamp.training import METRICS
 
 
@@ -19,7 +21,8 @@ def means_of(table: pd.DataFrame, by_split: bool = False) -> pd.DataFrame:
     Returns:
         The number of ``runs``; ``mean`` and ``deviation`` of the test reading over them, the
         deviation of a single run being NaN; ``validation``, the mean validation reading; means of
-        further metrics, such as ``test_rmse``; and ``value``, mean and deviation as text.
+        further metrics, such as ``test_rmse``; ``diverged``, the number of runs whose training
+        diverged; and ``value``, mean and deviation as text.
 
     Example:
         >>> rows = {"data": "cora", "name": "gcn", "depth": 2, "seed": [0, 1]}
@@ -28,12 +31,15 @@ def means_of(table: pd.DataFrame, by_split: bool = False) -> pd.DataFrame:
         [['gcn', 2, 0.8]]
     """
     validation, test = readings_of(table)
+    if "diverged" not in table:
+        table = table.assign(diverged=math.nan)
     keys = [*NETWORK, *(["split"] if by_split and "split" in table else [])]
     means = table.groupby(keys, as_index=False, sort=False).agg(
         runs=("seed", "size"),
         mean=(test, "mean"),
         deviation=(test, "std"),
         validation=(validation, "mean"),
+        diverged=("diverged", "count"),
         **{column: (column, "mean") for column in further_metrics(table)},
     )
     written = format_mean if METRICS[metric_of(table)].percent else format_value
@@ -49,29 +55,28 @@ def means_table(table: pd.DataFrame, by_split: bool = False, key: str = "means")
     labels = [column for column in ("data", "name", "depth", "split") if column in means]
     metric, further = METRICS[metric_of(table)], further_metrics(table)
     written = format_mean if metric.percent else format_value
-    rows = tuple(
-        (
-            *(str(row[label]) for label in labels),
-            str(row["runs"]),
-            written(row["validation"]),
-            row["value"],
-            *(written(row[column]) for column in further),
-        )
-        for row in means.to_dict("records")
-    )
+    rows = []
+    for row in means.to_dict("records"):
+        values = (written(row["validation"]), row["value"], *(written(row[it]) for it in further))
+        marked = (f"{value}{MARK}" if row["diverged"] else value for value in values)
+        rows.append((*(str(row[label]) for label in labels), str(row["runs"]), *marked))
     heads = ("network" if label == "name" else label for label in labels)
     caption = f"Mean {validation}, and mean ± sample standard deviation of the {test}."
     if metric is not METRICS["accuracy"]:
         caption += f" {metric.described}."
     others = (f"test {METRICS[name].words}" for name in further.values())
     columns = (*heads, "runs", validation, test, *others)
-    return Table(key, caption, columns, rows, means.drop(columns="value"), len(labels))
+    raw, note = means.drop(columns="value"), f"{MARK} Training diverged."
+    if not raw["diverged"].any():
+        raw, note = raw.drop(columns="diverged"), ""
+    return Table(key, caption, columns, tuple(rows), raw, len(labels), note)
 
 
 def takeaway(table: pd.DataFrame) -> list[str]:
     """Return a sentence per dataset: the network that validation chooses, and its test reading.
 
-    Tests choose nothing, so the network is not always the one with the highest test reading.
+    Tests choose nothing, so the network is not always the one with the highest test reading. No
+    network whose training diverged is chosen.
 
     Example:
         >>> rows = {"data": "cora", "name": ["a", "b"], "depth": [2, 4], "seed": 0}
@@ -84,6 +89,10 @@ def takeaway(table: pd.DataFrame) -> list[str]:
     metric, rows = METRICS[metric_of(table)], rows_of(table)
     sentences = []
     for data, part in means.groupby("data", sort=False):
+        part = part[part["diverged"] == 0]
+        if part.empty:
+            sentences.append(f"On {data}, the training of every network diverged.")
+            continue
         order = part["validation"].map(metric.merit).sort_values(ascending=False, kind="stable")
         chosen, *others = part.loc[order.index].to_dict("records")
         sentence = f"On {data}, the validation {rows} choose {in_words(chosen, f': {test}')}."
