@@ -156,7 +156,8 @@ def energy_on(x: Tensor, graph: Graph, by_degree: bool = True) -> Tensor:
 def check_variant(variant: str) -> None:
     """Raise an error unless ``variant`` names a formula of the gradient."""
     if variant not in get_args(Variant):
-        raise ValueError(f"variant must be 'exact' or 'paper', but is {variant!r}.")
+        expected = ", ".join(map(repr, get_args(Variant)))
+        raise ValueError(f"variant must be one of {expected}, but is {variant!r}.")
 
 
 def check_temperature(temperature: float | Tensor) -> float | Tensor:

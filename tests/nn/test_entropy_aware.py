@@ -279,7 +279,7 @@ def test_a_schedule_is_called_with_energies_and_temperature() -> None:
             "needs a number to start from",
         ),
         ({"placement": "middle"}, "'output' or 'input', but is 'middle'"),
-        ({"variant": "approximate"}, "'exact' or 'paper', but is 'approximate'"),
+        ({"variant": "approximate"}, "one of 'exact', 'paper', 'permuted', but is 'approximate'"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:

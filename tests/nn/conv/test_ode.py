@@ -145,7 +145,7 @@ def test_options_of_the_force() -> None:
         ({"temperature": "auto"}, "temperature must be a number, but is 'auto'"),
         ({"temperature": 0.0}, "must be > 0"),
         ({"weight": lambda energy, temperature: 1.0}, "weight must be a number"),
-        ({"variant": "published"}, "'exact' or 'paper'"),
+        ({"variant": "published"}, "one of 'exact', 'paper', 'permuted'"),
     ],
 )
 def test_options_without_meaning_in_an_equation_are_refused(

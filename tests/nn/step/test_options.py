@@ -75,7 +75,7 @@ def test_it_is_frozen_and_prints_what_is_not_the_default() -> None:
         ({"weigth": 2.0}, "has no option weigth; it has weight, temperature, learn_weight"),
         ({"detach": "False"}, "detach must be True or False, but is 'False'"),
         ({"scale_free": 1}, "scale_free must be True or False, but is 1"),
-        ({"variant": "exat"}, "variant must be 'exact' or 'paper', but is 'exat'"),
+        ({"variant": "exat"}, "variant must be one of 'exact', 'paper', 'permuted', but is 'exat'"),
         ({"placement": "middle"}, "placement must be 'output' or 'input', but is 'middle'"),
         ({"temperature": -1.0}, "temperature must be > 0, but is -1.0"),
         ({"temperature": "hot"}, "must be a number > 0 or 'auto', but is 'hot'"),
