@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 import eamp
+from benchmarks.communication import Layer, cut, step_bytes
 from benchmarks.fresh_process import resident_peak
 from benchmarks.results import add_output, write_results
 from eamp.data.synthetic import csbm, grid
-from eamp.scale.communication import Layer, cut, step_bytes
 from eamp.scale.partition import metis
 
 WIDTH = 64

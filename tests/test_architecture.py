@@ -21,7 +21,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # The order of the rooms is written down once, beside the picture of the page.
 rooms = SimpleNamespace(**run_path(str(ROOT / "docs" / "rooms.py")))
 ROOMS: tuple[str, ...] = rooms.ROOMS
-OUTSIDE = {"__init__", "__main__", "moved", "batching", "distributed", "diffusion"}  # names
+OUTSIDE = {"__init__", "__main__"}
 
 
 class Import(NamedTuple):

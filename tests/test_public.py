@@ -1,6 +1,5 @@
 """What a user meets first: the names, their documentation, the version."""
 
-import importlib
 import importlib.metadata
 import inspect
 import subprocess
@@ -36,28 +35,3 @@ def test_unknown_names_are_an_attribute_error() -> None:
     assert set(eamp.__all__) <= set(dir(eamp))
     assert {"nn", "data", "training", "scale", "report"} <= set(dir(eamp))
     assert all(getattr(eamp, name) is not None for name in dir(eamp))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("eamp.batching:ClusterLoader", "eamp.scale:ClusterLoader"),
-        ("eamp.batching:SampledGraph", "eamp.scale:SampledGraph"),
-        ("eamp.batching:inference", "eamp:inference"),
-        ("eamp.batching:sampled_graph", "eamp.scale:sampled_graph"),
-        ("eamp.diffusion:GRAND", "eamp.nn.models.grand:GRAND"),
-        ("eamp.distributed:Peers", "eamp.scale.process_group:ProcessGroup"),
-        ("eamp.distributed:metis", "eamp.scale.partition:metis"),
-        ("eamp.distributed:take_part", "eamp.scale.partitioned_graph:take_part"),
-    ],
-)
-def test_names_that_moved_are_the_same_objects_and_warn(old: str, new: str) -> None:
-    (old_module, old_name), (new_module, new_name) = old.split(":"), new.split(":")
-    module = importlib.import_module(old_module)
-    with pytest.warns(
-        DeprecationWarning, match=f"{old_module}.{old_name} has moved: import {new_name}"
-    ):
-        found = getattr(module, old_name)
-    assert found is getattr(importlib.import_module(new_module), new_name)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = module.nothing

@@ -49,11 +49,10 @@ _ROOM_OF = {
     "wrap": "nn",
 }
 _ROOMS = {"cli", "data", "experiments", "paper", "report", "training", *_ROOM_OF.values()}
-_MOVED = {"batching", "diffusion", "distributed"}  # old modules, whose names warn when used
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS | _MOVED:
+    if name in _ROOMS:
         return importlib.import_module(f"eamp.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'eamp' has no attribute {name!r}")

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from benchmarks.communication import cut
 
 import eamp
-from eamp.scale.communication import cut
 from eamp.scale.partition import metis
 
 

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from eamp.data.splits import MASKS
 from eamp.training.metrics import METRICS
 from eamp.training.protocols import check_range
 from eamp.training.targets import Target
-
-MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def check_data(data: Data) -> None:

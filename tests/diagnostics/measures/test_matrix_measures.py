@@ -72,8 +72,6 @@ def test_matrix_rank_counts_directions_in_float32(rank: int) -> None:
     weak = torch.diag(torch.tensor([1.0, 1e-3]))
     assert matrix_rank(weak).item() == 2
     assert matrix_rank(weak, tolerance=1e-2).item() == 1
-    with pytest.warns(DeprecationWarning, match="matrix_rank"):
-        assert numerical_rank(weak, tolerance=1e-2).item() == 1
 
 
 def test_ranks_of_what_is_not_finite_or_nothing_at_all() -> None:

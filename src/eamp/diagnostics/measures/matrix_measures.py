@@ -3,8 +3,6 @@
 All take features ``x``, ``[n, F]``, and return a 0-dimensional float64 tensor.
 """
 
-import warnings
-
 from torch import Tensor
 
 from eamp.diagnostics.measures.embedding import Embedding
@@ -29,7 +27,7 @@ def effective_rank(x: Tensor) -> Tensor:
     return Embedding(x).effective_rank()
 
 
-def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
+def numerical_rank(x: Tensor) -> Tensor:
     r"""Return the numerical or stable rank :math:`\lVert X \rVert_F^2 / \lVert X \rVert_2^2`.
 
     It is between 1, if all rows are parallel, and the rank. It tells how much of the squared norm
@@ -40,20 +38,12 @@ def numerical_rank(x: Tensor, tolerance: float | None = None) -> Tensor:
 
     Args:
         x: features, ``[n, F]``.
-        tolerance: deprecated; with it the result is that of :func:`matrix_rank`.
 
     Example:
         >>> import torch
         >>> numerical_rank(torch.diag(torch.tensor([2.0, 1.0, 1.0])))  # (4 + 1 + 1) / 4
         tensor(1.5000, dtype=torch.float64)
     """
-    if tolerance is not None:
-        warnings.warn(
-            "numerical_rank(x, tolerance) is called matrix_rank(x, tolerance) now.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return matrix_rank(x, tolerance)
     return Embedding(x).numerical_rank()
 
 

@@ -21,9 +21,7 @@ from eamp.training.inputs import check_labels, first_output
 from eamp.training.process import SingleProcess
 from eamp.training.protocols import Protocol
 from eamp.training.targets import resolved, target_of
-from eamp.training.tasks.task import Part, Task, copy_of_state, require_one_process
-
-PARTS = ("train", "val", "test")
+from eamp.training.tasks.task import PARTS, Part, Task, copy_of_state, require_one_process
 
 
 class Examples(NamedTuple):

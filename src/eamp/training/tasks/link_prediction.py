@@ -18,9 +18,7 @@ from eamp.training.process import SingleProcess
 from eamp.training.protocols import Protocol
 from eamp.training.sparse_features import sparse_features
 from eamp.training.targets import resolved, target_of
-from eamp.training.tasks.task import Part, Task, call_on, copy_of_state, require_one_process
-
-PARTS = ("train", "val", "test")
+from eamp.training.tasks.task import PARTS, Part, Task, call_on, copy_of_state, require_one_process
 
 
 class LinkTask(Task):

@@ -16,6 +16,7 @@ from eamp.training.protocols import Figures, Protocol
 from eamp.training.targets import Target
 
 Part = Literal["val", "test"]
+PARTS = ("train", "val", "test")
 
 
 class Task(ABC):

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 import torch
+from benchmarks.communication import Layer, cut, step_bytes
 
 import eamp
-from eamp.scale.communication import Layer, cut, step_bytes
 from scale.jobs import measured_bytes, together
 
 
