@@ -6,16 +6,22 @@ from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.models import MODELS
 from eamp.nn.models.acmp import ACMP
+from eamp.nn.models.dagnn import DAGNN
 from eamp.nn.models.deep_gcn import DeepGCN
+from eamp.nn.models.drop_edge import DropEdge
 from eamp.nn.models.egnn import EGNN
 from eamp.nn.models.g2 import G2
 from eamp.nn.models.gcn import GCN
 from eamp.nn.models.gcnii import GCNII
+from eamp.nn.models.gcniii import GCNIII
+from eamp.nn.models.ggcm import GGCM
+from eamp.nn.models.grand import GRAND
 from eamp.nn.models.graph_level import GraphLevel
 from eamp.nn.models.initial_weights import mirror_weights
 from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
+from eamp.nn.models.random_propagation import RandomPropagation
 from eamp.nn.models.residual_gcn import ResidualGCN
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.step.options import EntropyStep
@@ -25,14 +31,19 @@ from eamp.nn.wrapping import unwrap, wrap
 
 __all__ = [
     "ACMP",
+    "DAGNN",
     "EGNN",
     "G2",
     "GCN",
     "GCNII",
+    "GCNIII",
+    "GGCM",
+    "GRAND",
     "MODELS",
     "Cap",
     "DeepConv",
     "DeepGCN",
+    "DropEdge",
     "EntropyAware",
     "EntropyStep",
     "Feedback",
@@ -45,6 +56,7 @@ __all__ = [
     "NoisyNodes",
     "PairNormGCN",
     "Ramp",
+    "RandomPropagation",
     "ResidualGCN",
     "collapse_threshold",
     "mirror_weights",

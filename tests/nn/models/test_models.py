@@ -66,6 +66,14 @@ def test_returns_logits_for_every_node(name: str, x: Tensor, edge_index: Tensor)
 
 
 @every_model
+def test_the_class_of_a_model_is_a_public_name(name: str) -> None:
+    kind = type(build(name))
+    if kind.__module__.startswith("eamp."):
+        assert kind.__name__ in eamp.nn.__all__
+        assert getattr(eamp.nn, kind.__name__) is kind
+
+
+@every_model
 @pytest.mark.parametrize("entropy", [None, ENTROPY], ids=["bare", "entropy"])
 def test_does_not_depend_on_the_order_of_the_nodes(
     name: str, entropy: dict[str, Any] | None, x: Tensor, edge_index: Tensor

@@ -19,7 +19,7 @@ class RandomPropagation(NodeClassifier):
 
     From `"Graph Random Neural Networks for Semi-Supervised Learning on Graphs"
     <https://arxiv.org/abs/2005.11079>`_ (Feng et al., 2020), whose name GRAND is also that of
-    :class:`eamp.nn.models.grand.GRAND`, a diffusion.
+    :class:`eamp.nn.GRAND`, a diffusion.
 
     .. math::
         \mathbf{Y} = \mathrm{MLP} \Big( \frac{1}{L + 1} \sum_{k = 0}^{L} \hat{A}^k
