@@ -268,6 +268,14 @@ def test_unknown_models_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no model named 'gpt'; there are gcn, " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["train", "tune", "diagnose"])
+def test_a_misspelt_model_is_told_before_torch_is_imported(command: str) -> None:
+    arguments = [command, "--model", "gpt"]
+    code = f"import sys; from eamp.cli import main; status = main({arguments}); "
+    code += "sys.exit('torch' in sys.modules or status != 2)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

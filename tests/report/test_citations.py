@@ -18,6 +18,10 @@ def test_the_papers_entry_comes_first_and_once() -> None:
     assert keys(cite("entropic-gcn", "gcn", "kipf2017semi")) == [PAPER, "kipf2017semi"]
 
 
+def test_the_models_that_have_citations_are_all_models() -> None:
+    assert list(KEYS_OF_MODELS) == list(MODELS)  # the command line takes them for it
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_can_be_cited(name: str) -> None:
     assert keys(cite(name)) == list(dict.fromkeys([PAPER, *KEYS_OF_MODELS[name]]))

@@ -27,6 +27,8 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the diagnosis, and save it if a folder or a file is given."""
+    if ":" not in options.model:
+        shared.check_model(options)
     from eamp.diagnostics import report  # heavy: imported when the command runs
 
     if options.report is not None:  # told before the model runs

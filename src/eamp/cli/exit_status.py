@@ -73,7 +73,7 @@ def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]
         except KeyboardInterrupt:
             fail("interrupted; the same command continues from here.")
             return INTERRUPTED
-        except MissingPackageError:
+        except (MissingPackageError, ValueError):  # a mistake of the user, told at once
             raise
         except Exception as error:
             # heavy: the command has imported them by now

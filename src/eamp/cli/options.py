@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import PositiveInt
 
+from eamp.experiments import schema
 from eamp.experiments.schema import DEFAULTS, HELP, KINDS
+from eamp.report.citations import KEYS_OF_MODELS
 
 if TYPE_CHECKING:
     from eamp.experiments.cell import Cell
@@ -23,6 +25,12 @@ def add_cell(parser: ArgumentParser, depth: int, without: tuple[str, ...] = ()) 
             parser.add_argument(f"--{name}", action="store_true", help=HELP.get(name))
         elif name not in ("name", *without):
             parser.add_argument(f"--{name}", type=kind, default=defaults[name], help=HELP.get(name))
+
+
+def check_model(options: Namespace) -> None:
+    """Raise an error for a misspelt model at once; torch takes seconds to import."""
+    # The keys of citations are the names of the models, as a test checks.
+    schema.check_model(options.model, KEYS_OF_MODELS)
 
 
 def cell_from(options: Namespace) -> Cell:

@@ -36,6 +36,7 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Train, and print the plan and the summary from the leading process."""
+    shared.check_model(options)
     # heavy: imported when the command runs
     from eamp.experiments.several_seeds import plan, summary, train_seeds
     from eamp.scale.halo_exchange import PeerError

@@ -38,6 +38,7 @@ def add(parser: ArgumentParser) -> None:
 @resumable
 def run(options: Namespace) -> int:
     """Search, write the trials and a recipe of the best, print the best and its baseline."""
+    shared.check_model(options)
     # heavy: imported when the command runs
     from eamp.cli.tables import show
     from eamp.experiments import baseline, tune

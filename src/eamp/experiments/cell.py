@@ -20,6 +20,7 @@ from eamp.experiments.schema import (
     TEXT_COLUMNS,
     Job,
     Settings,
+    check_model,
     same_cell,
     upgraded,
 )
@@ -60,11 +61,7 @@ class Cell(Settings):
     """
 
     def __post_init__(self) -> None:
-        if self.model not in MODELS:
-            raise ValueError(
-                f"no model named {self.model!r}; there are {', '.join(MODELS)}."
-                f"{did_you_mean(self.model, MODELS)}"
-            )
+        check_model(self.model, MODELS)
         if self.task not in TASKS:
             raise ValueError(
                 f"task must be one of {', '.join(TASKS)}, but is {self.task!r}."

@@ -6,8 +6,11 @@ module imports neither torch nor Optuna, so that ``eamp --help`` is fast.
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, TypeAlias, get_type_hints
+
+from eamp.spelling import did_you_mean
 
 Job: TypeAlias = dict[str, Any]
 
@@ -71,6 +74,14 @@ DEFAULTS = {each.name: each.default for each in fields(Settings) if each.default
 LISTED = ("data", "depth", "seed", "split")  # may be lists in a recipe
 TEXT_COLUMNS = tuple(name for name, kind in KINDS.items() if kind is str)
 JSON_COLUMNS = tuple(name for name, kind in KINDS.items() if kind == dict[str, Any] | None)
+
+
+def check_model(name: str, models: Iterable[str]) -> None:
+    """Raise an error if no model has the name."""
+    if name not in (known := list(models)):
+        raise ValueError(
+            f"no model named {name!r}; there are {', '.join(known)}.{did_you_mean(name, known)}"
+        )
 
 
 def job_key(job: Job) -> str:
