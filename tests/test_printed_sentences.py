@@ -245,23 +245,34 @@ def test_sentences(path: str) -> None:
 
 
 def test_sentences_on_the_rival_methods() -> None:
+    page = text_of("docs/results/evidence/README.md")
     table = COMPARISONS.cells(RESULTS / "evidence" / "deep_models.csv")
     table["method"] = table["name"].str.split(" [", regex=False).str[0]
     by = ["method", "data", "depth"]
-    best = table.loc[table.groupby(by)["best_val"].idxmax()].set_index(by)["test"].mul(100)
     assert table["seed"].nunique() == 1, "the page says that there is one seed"
+    best = table.set_index(by)["test"].mul(100)
+    assert best.index.is_unique, "one setting of every method"
+    search = COMPARISONS.cells(RESULTS / "evidence" / "deep_models_search.csv")
+    search["method"] = search["name"].str.split(" [", regex=False).str[0]
+    chosen = search.loc[search.groupby(by)["best_val"].idxmax()].set_index(by)["test"].mul(100)
+    pd.testing.assert_series_equal(best.sort_index(), chosen.sort_index())
     mixing = best[["EGNN", "APPNP"]].unstack("depth")
     assert ((mixing[16] - mixing[64]) < 1).all()
     leading = best[["EGNN", "APPNP"]].groupby(["data", "depth"]).max()
     assert (leading - best["GRAND"]).max() < 12
-    plain = ["GAT", "GraphSAGE", "DropEdge", "noisy nodes", "entropic GAT", "entropic GraphSAGE"]
+    plain = ["GAT", "GraphSAGE", "DropEdge", "noisy nodes"]
     assert best[plain].unstack("depth")[[16, 64]].max(axis=None) < 36
     for method in ("GAT", "GraphSAGE"):
         change = best[f"entropic {method}"] - best[method]
         assert change.unstack("depth")[4].max() < -2
-        assert best[f"entropic {method}"].unstack("depth")[64].max() < 30
+        assert best[f"entropic {method}"].unstack("depth")[64].max() < 30.5
+    cora, citeseer = (
+        f"{best['entropic GAT', data, 16]:.1f} instead of {best['GAT', data, 16]:.1f}"
+        for data in ("cora", "citeseer")
+    )
+    assert f"{cora} on Cora and {citeseer} on CiteSeer" in page
     assert best["residual GCN", "cora"].min() > 70
-    assert best["residual GCN", "citeseer", 64] < 40
+    assert round(best["residual GCN", "citeseer", 64]) == 57
 
 
 def test_sentences_on_mutag() -> None:
