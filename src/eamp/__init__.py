@@ -1,4 +1,4 @@
-"""Entropy-aware message passing: a cure for oversmoothing in graph networks, and its diagnosis."""
+"""Diagnose oversmoothing in graph networks; entropy-aware message passing and its controls."""
 
 from __future__ import annotations
 
