@@ -125,7 +125,7 @@ def by_depth(raw: Path) -> str:
     )
     rows = []
     for method, part in table.groupby("method", sort=False):
-        row = [str(method)]
+        row = [str(method).replace("*", "\\*")]
         for data, depth in places:
             at = part[(part["data"] == data) & (part["depth"] == depth)]
             if at.empty:

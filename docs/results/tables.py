@@ -151,11 +151,23 @@ def regimes() -> str:
     add(place, "step, T = 1", swapped, recipe, "T = 1", "T = 1, permuted")
     place, recipe = "the same, learning rate 1e-4", "mirrored_rates"
     add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
+    above, below = "step above λ*", "step below λ*"
     for depth in (16, 64, 256):
-        place = f"untrained, linear readout, Cora, {depth} layers"
-        for words, name in (("no step", "no step"), (swapped, "permuted factors")):
-            where = {"depth": depth, "choose": True}
-            add(place, "step, finite T", words, "frozen", "step", name, **where)
+        place, where = (
+            f"untrained, linear readout, {depth} layers",
+            {"depth": depth, "choose": True},
+        )
+        add(place, "step, λ > λ\\*", "no step", "frozen", above, "no step", **where)
+        add(place, "step, λ < λ\\*", "no step", "frozen", below, "no step", **where)
+        add(
+            place,
+            "step, λ > λ\\*",
+            "permuted factors",
+            "frozen",
+            above,
+            "permuted above λ*",
+            **where,
+        )
     tasks = {
         "missing_features": ["missing_features:cora"],
         "corrupted": ["corrupted_features=0.3:cora"],
@@ -236,8 +248,8 @@ WITH_AND_WITHOUT = (
         ("more residual", "controls_cora", "initial residual .143, no step"),
     ),
     (
-        "untrained, plain, a linear readout, best λ and T",
-        ("frozen", "no step", "step"),
+        "untrained, plain, a linear readout, λ above λ\\*",
+        ("frozen", "no step", "step above λ*"),
         ("mirrored weights", "frozen", "mirrored weights"),
     ),
 )

@@ -31,6 +31,11 @@ def step(gain: float, temperature: float, **options: Any) -> dict[str, Any]:
     return {"weight": {"schedule": "gain", "of": gain}, "temperature": temperature, **options}
 
 
+def side(gain: float) -> str:
+    """Return whether λ lies below or above its threshold, in words."""
+    return "below λ*" if gain < 1 else "above λ*"
+
+
 GAINS = (0.1, 0.25, 0.5, 1.2, 2, 4)
 MIRRORED = {"initial_weights": "mirrored"}
 WALK = {"weights": "glorot", "initial_residual": 0.0}  # a plain stack with skip connections
@@ -44,11 +49,11 @@ NETWORKS: list[tuple[str, str, dict[str, Any], dict[str, Any] | None]] = [
     ("PairNorm [scale 1]", "pairnorm", {"scale": 1.0}, None),
     ("PairNorm [scale 3 per node]", "pairnorm", PER_NODE, None),
     *((f"lazy walk [g = {g}]", "deep-gcn", {**WALK, "skip": g}, None) for g in (0.5, 0.9)),
-    *((f"step [g = {g}, T = 1]", "gcn", {}, step(g, 1.0)) for g in GAINS),
-    *((f"step [g = 2, T = {t:g}]", "gcn", {}, step(2, t)) for t in (0.01, 100.0)),
-    *((f"T = 10¹² [g = {g}]", "gcn", {}, step(g, LINEAR)) for g in GAINS),
+    *((f"step {side(g)} [g = {g}, T = 1]", "gcn", {}, step(g, 1.0)) for g in GAINS),
+    *((f"step {side(2)} [g = 2, T = {t:g}]", "gcn", {}, step(2, t)) for t in (0.01, 100.0)),
+    *((f"T = 10¹² {side(g)} [g = {g}]", "gcn", {}, step(g, LINEAR)) for g in GAINS),
     *(
-        (f"permuted factors [g = {g}, T = 1]", "gcn", {}, step(g, 1.0, variant="permuted"))
+        (f"permuted {side(g)} [g = {g}, T = 1]", "gcn", {}, step(g, 1.0, variant="permuted"))
         for g in GAINS
     ),
     *((f"mirrored weights, step [g = {g}]", "gcn", MIRRORED, step(g, 1.0)) for g in (0.3, 1)),
