@@ -275,6 +275,42 @@ def test_sentences_on_the_rival_methods() -> None:
     assert round(best["residual GCN", "citeseer", 64]) == 57
 
 
+def test_sentences_on_untrained_networks() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "frozen.csv")
+    page = text_of("docs/results/evidence/README.md")
+
+    def best(kind: str, depth: int, data: str = "cora") -> "pd.Series[float]":
+        """The setting that validates best."""
+        part = table[(table["data"] == data) & (table["depth"] == depth)]
+        part = part[part["name"].str.split(" [", regex=False).str[0] == kind]
+        name = part.groupby("name")["best_val"].mean().idxmax()
+        return 100 * part[part["name"] == name].set_index("seed")["test"]
+
+    lost = [(best("no step", n) - best("step above λ*", n)).mean() for n in (16, 64)]
+    assert f"costs {lost[0]:.0f} points at 16 layers and {lost[1]:.0f} at 64 (Cora)" in page
+    assert f"costs {lost[1]:.0f} points" in text_of("README.md")
+    for control in ("T = 10¹² above λ*", "permuted above λ*"):
+        found = statistics.paired(best("step above λ*", 16) - best(control, 16))
+        assert found.low > 0
+    below = {depth: best("step below λ*", depth) - best("no step", depth) for depth in (4, 16, 64)}
+    for change in below.values():
+        found = statistics.paired(change)
+        assert found.low < 0 < found.high
+    for kind in ("step below λ*", "T = 10¹² below λ*", "permuted below λ*"):
+        change = best(kind, 64, "citeseer") - best("no step", 64, "citeseer")
+        assert round(change.mean()) == 5
+        assert statistics.paired(change).low > 0
+    for data in ("cora", "citeseer"):
+        at = {
+            kind: best(kind, 256, data).mean()
+            for kind in ("no step", "step below λ*", "step above λ*")
+        }
+        steps = at["step below λ*"], at["step above λ*"]
+        assert min(steps) > at["no step"]
+        for better in ("initial residual", "mirrored weights"):
+            assert best(better, 256, data).mean() - max(steps) > 8
+
+
 def test_sentences_on_mutag() -> None:
     page, table = text_of("docs/results/tasks/README.md"), pd.read_csv(RESULTS / "tasks/mutag.csv")
     found = table.pivot(index="split", columns=["name", "depth"], values="test_metric")

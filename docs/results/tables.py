@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from comparisons import (
@@ -25,6 +24,7 @@ from comparisons import (
     searched,
     verdicts,
 )
+from questions import QUESTIONS
 
 from eamp.experiments import statistics
 from eamp.experiments.statistics import p_text
@@ -109,110 +109,10 @@ def thermostat_energies() -> str:
 
 def regimes() -> str:
     """Show, for every kind of network and data, the step beside each of its controls."""
-    questions, found = [], []
-
-    def add(place: str, one: str, other: str, recipe: str, *names: str, **where: Any) -> None:
-        questions.append((place, one, other))
-        found.append(pairs_of(EVIDENCE / f"{recipe}.csv", *names, **where))
-
-    swapped, skip = "T = 1, permuted factors", "plain skip connection"
-    place, recipe = "identity weights, Cora, 64 layers", "controls_cora"
-    add(place, "step, T = 100", skip, recipe, "step, T = 100", "lazy walk")
-    add(place, "step, T = 1", skip, recipe, "step, T = 1", "lazy walk")
-    add(place, "step, T = 1", swapped, recipe, "step, T = 1", "step, T = 1, permuted")
-    place, recipe = "initial residual, Cora, 16 layers", "finite_restart"
-    add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
-    add(place, "step, T = 0.1", "no step", recipe, "T = 0.1", "no step")
-    add(place, "step, T = 0.1", "T = 0.1, permuted factors", recipe, "T = 0.1", "T = 0.1, permuted")
-    place, recipe = "plain stack, Cora, 64 layers", "thermostat_searched"
-    step, larger = "entropic, T = 1", "no step, initial scale searched"
-    controls = {
-        "T = 10¹²": "T = ∞",
-        swapped: "T = 1, permuted",
-        "λ by the mean energy": "scalar feedback, T = ∞",
-        "λ by each node's energy": "node feedback, T = ∞",
-        "no step, same weights": "no step, initial weights of the entropic row",
-        "no step, larger weights": larger,
-        "PairNorm, searched": "PairNorm, scale searched",
-        "PairNorm, scale 3": "PairNorm, scale 3 per node",
-    }
-    for words, name in controls.items():
-        add(place, "step, T = 1", words, recipe, step, name)
-    place = "the same, width 128"
-    add(place, "step, T = 1", "no step, larger weights", "thermostat_wide", step, larger)
-    place, recipe = "the same, 128 layers", "thermostat_depth"
-    add(place, "step, T = 1", "no step, larger weights", recipe, step, larger)
-    add(place, "step, T = 1", "PairNorm, scale 3", recipe, step, "PairNorm, scale 3 per node")
-    place, recipe = "mirrored weights, Cora, 64 layers", "mirrored"
-    add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
-    add(place, "step, T = 1", "PairNorm", recipe, "T = 1", "PairNorm")
-    add(place, "no step", "PairNorm", recipe, "no step", "PairNorm")
-    add(place, "step, T = 1", "T = 10¹²", recipe, "T = 1", "T = ∞")
-    add(place, "step, T = 1", swapped, recipe, "T = 1", "T = 1, permuted")
-    place, recipe = "the same, learning rate 1e-4", "mirrored_rates"
-    add(place, "step, T = 1", "no step", recipe, "T = 1", "no step")
-    above, below = "step above λ*", "step below λ*"
-    for depth in (16, 64, 256):
-        place, where = (
-            f"untrained, linear readout, {depth} layers",
-            {"depth": depth, "choose": True},
-        )
-        add(place, "step, λ > λ\\*", "no step", "frozen", above, "no step", **where)
-        add(place, "step, λ < λ\\*", "no step", "frozen", below, "no step", **where)
-        add(
-            place,
-            "step, λ > λ\\*",
-            "permuted factors",
-            "frozen",
-            above,
-            "permuted above λ*",
-            **where,
-        )
-    tasks = {
-        "missing_features": ["missing_features:cora"],
-        "corrupted": ["corrupted_features=0.3:cora"],
-        "harder": ["labels_per_class=5:cora", "extra_edges=0.5:cora"],
-        "heterophilous": ["chameleon-filtered"],
-        "actor": ["actor"],
-        "distant": ["chains", "distance"],
-    }
-    for recipe, names in tasks.items():
-        for data in names:
-            where = {"data": data, "choose": True}
-            add(data, "step, finite T", skip, recipe, "entropic", "lazy walk", **where)
-            add(data, "step, finite T", "permuted factors", recipe, "entropic", "permuted", **where)
-    harder = [
-        name for recipe in ("corrupted", "harder", "missing_features") for name in tasks[recipe]
-    ]
-    for data in harder:
-        place, recipe, step = f"{data}, share .9 given", "strong_steps", "T = 0.1"
-        add(place, "step, T = 0.1", skip, recipe, step, "lazy walk", data=data)
-        add(
-            place, "step, T = 0.1", "permuted factors", recipe, step, f"{step}, permuted", data=data
-        )
-        add(place, "step, T = 0.1", "no step", recipe, step, "no step", data=data)
-    place, recipe, step = (
-        "chameleon-filtered, share .9 given",
-        "heterophilous",
-        "[g = 0.9, T = 0.1]",
-    )
-    given = {"data": "chameleon-filtered"}
-    add(place, "step, T = 0.1", skip, recipe, f"entropic {step}", "lazy walk [g = 0.9]", **given)
-    add(
-        place,
-        "step, T = 0.1",
-        "permuted factors",
-        recipe,
-        f"entropic {step}",
-        f"permuted {step}",
-        **given,
-    )
-    where = {"data": "minesweeper (ROC AUC)", "choose": True}
-    for words, name in (("T = ∞", "linear step"), ("permuted factors", "permuted")):
-        add("minesweeper", "step, finite T", words, "minesweeper", "entropic", name, **where)
+    found = [pairs_of(EVIDENCE / f"{q.recipe}.csv", *q.names, **q.where) for q in QUESTIONS]
     head = ["network and data", "A", "B", "A − B, points (95 % interval)", "pairs", "p (Holm)"]
-    rows = zip(questions, verdicts(found), strict=True)
-    return markdown([*head, "A is"], [[*question, *answer] for question, answer in rows])
+    rows = [[q.place, q.one, q.other, *v] for q, v in zip(QUESTIONS, verdicts(found), strict=True)]
+    return markdown([*head, "A is"], rows)
 
 
 # Networks of the README: words, the file of their runs, the rows without and with the step, and
@@ -291,7 +191,6 @@ COMPARED = {
 CHOSEN = {
     "missing_features": "lazy walk",
     "corrupted": "lazy walk",
-    "harder": "lazy walk",
     "distant": "lazy walk",
     "heterophilous": "lazy walk",
     "actor": "lazy walk",
