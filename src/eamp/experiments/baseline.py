@@ -38,7 +38,10 @@ def validation_metric(cell: Cell, seeds: int, store: Store, workers: int = 2) ->
         ValueError: if a training fails.
     """
     cells = [replace(cell, seed=cell.seed + more) for more in range(seeds)]
-    sweep(cells, store, workers)
+    try:
+        sweep(cells, store, workers)
+    except ValueError as error:  # a network that cannot be made
+        raise ValueError(f"the baseline failed: {error}") from error
     for failed, reason in failures(cells, store):
         raise ValueError(f"the baseline failed: {label(failed)}: {reason}")
     latest, merit = store.latest(), METRICS[cell.metric].merit
