@@ -311,6 +311,36 @@ def test_sentences_on_untrained_networks() -> None:
             assert best(better, 256, data).mean() - max(steps) > 8
 
 
+def test_sentences_on_strong_steps() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "strong_steps.csv")
+    found = 100 * table.pivot(index=["data", "seed"], columns="name", values="test")
+    step, walk, none = found["T = 0.1"], found["lazy walk"], found["no step"]
+    above = (step - walk).groupby("data").mean().sort_values()
+    random_edges, others = above.index[0], above[1:]
+    assert random_edges == "extra_edges=0.5:cora"
+    assert [round(others.min()), round(others.max())] == [12, 21]
+    page = text_of("docs/results/evidence/README.md")
+    assert "[12 to 21 points]" in page
+    assert above[random_edges] > -2
+    for data in found.index.unique("data"):
+        change = statistics.paired((step - walk)[data])
+        assert change.low > 0 or data == random_edges
+    assert statistics.paired((step - walk)[random_edges]).high > 0
+    corrupted = (step - none)["corrupted_features=0.3:cora"]
+    assert -1 < corrupted.mean() < 0
+    others = (found["T = 0.1, permuted"] - step).groupby("data").mean()
+    assert f"({others.min():.1f} to {others.max():+.1f} points".replace("-", "−") in page
+
+
+def test_sentences_on_a_finite_temperature_with_an_initial_residual() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "finite_restart.csv")
+    found = 100 * table.pivot(index="seed", columns="name", values="test")
+    steps = found.drop(columns="no step")
+    assert steps.sub(found["no step"], axis=0).mean().abs().max() < 0.5
+    means = steps.mean()
+    assert means.max() - means.min() < 0.25
+
+
 def test_sentences_on_mutag() -> None:
     page, table = text_of("docs/results/tasks/README.md"), pd.read_csv(RESULTS / "tasks/mutag.csv")
     found = table.pivot(index="split", columns=["name", "depth"], values="test_metric")
