@@ -341,6 +341,37 @@ def test_sentences_on_a_finite_temperature_with_an_initial_residual() -> None:
     assert means.max() - means.min() < 0.25
 
 
+def test_sentences_on_remedies_at_smaller_learning_rates() -> None:
+    high, low = (
+        COMPARISONS.cells(RESULTS / "evidence" / f"{name}.csv")
+        for name in ("remedies", "remedies_rates")
+    )
+    low["remedy"] = low["name"].str.split(" [", regex=False).str[0]
+    means = low.groupby(["remedy", "name"])[["best_val", "test"]].mean().mul(100)
+    means = means.loc[means.groupby("remedy")["best_val"].idxmax(), "test"].droplevel("name")
+    shared = high.groupby("name")["test"].mean().mul(100).reindex(means.index).dropna()
+    assert len(shared) == 4
+    better = means[shared.index] > shared
+    assert better[~better].index.tolist() == ["pair normalisation"]
+    step, mirrored = means["the entropy step, defaults of wrap"], means["mirrored initial weights"]
+    assert step - means["plain GCN"] > 20
+    for beside in ("initial weights for ReLU", "pair normalisation"):
+        assert abs(step - means[beside]) < 2
+    others = means.drop("mirrored initial weights")
+    assert mirrored - others.max() > 10
+    two_layers = high[(high["name"] == "fewer layers") & (high["depth"] == 2)]["test"].mean()
+    assert mirrored < 100 * two_layers
+
+
+def test_sentences_on_the_first_search_of_the_thermostat() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "thermostat_search.csv")
+    means = 100 * table.groupby("name")["test"].mean()
+    first = means["gain 6, T = 1"]
+    assert round(means["gain 6, T = 1, detached"]) == 41
+    for learned in ("λ learned per layer from gain 6, T = 1", "λ and T learned per layer"):
+        assert abs(means[learned] - first) < 1
+
+
 def test_sentences_on_mutag() -> None:
     page, table = text_of("docs/results/tasks/README.md"), pd.read_csv(RESULTS / "tasks/mutag.csv")
     found = table.pivot(index="split", columns=["name", "depth"], values="test_metric")

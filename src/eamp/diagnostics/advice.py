@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torch.nn import Module
+from torch_geometric.nn import GCNConv as PyGGCNConv
 
 from eamp.diagnostics.rendering import format_number
 from eamp.diagnostics.verdict import Finding
+from eamp.nn.conv.gcn_conv import GCNConv
 from eamp.nn.entropy_aware import EntropyAware
 
 if TYPE_CHECKING:
@@ -37,17 +39,21 @@ FEWER_LAYERS = (
 RESIDUAL = (
     "Add residual connections, x + conv(x), or a norm between layers (torch_geometric.nn.PairNorm)."
 )
+MIRRORED_WEIGHTS = (
+    "Begin this stack of graph convolutions with mirrored weights, eamp.nn.mirror_weights(layers), "
+    "and train it at a learning rate of 1e-3 or less."
+)
 RELU_WEIGHTS = (
     "Initialise for ReLU (torch.nn.init.kaiming_normal_, or orthogonal weights with gain sqrt(2)) "
     "instead of Glorot, which loses half of the squared norm in every ReLU layer."
 )
 
-# In the order of the accuracies that they reach in docs/results/evidence/remedies.csv; a test
-# compares the two.
+# In the order of the accuracies that they reach in docs/results/evidence; a test compares the two.
 REMEDIES: dict[str, tuple[str, ...]] = {
     "smoothing": (INITIAL_RESIDUAL, FEWER_LAYERS),
-    "shrinking": (RESIDUAL, RELU_WEIGHTS),
+    "shrinking": (MIRRORED_WEIGHTS, RESIDUAL, RELU_WEIGHTS),
     "rank loss": (
+        MIRRORED_WEIGHTS,
         RESIDUAL,
         "Look for a bottleneck: a narrow layer, saturated attention, or one weight matrix shared "
         "by all layers. The entropy step does not raise the rank: it pushes neighbours apart along "
@@ -129,6 +135,8 @@ def advise(
                 "their size nodes differ as before."
             )
         advice += REMEDIES[finding.kind]
+    if not any(isinstance(module, GCNConv | PyGGCNConv) for module in model.modules()):
+        advice = [each for each in advice if each != MIRRORED_WEIGHTS]
     return tuple(dict.fromkeys([*advice, *last]))  # without repetitions
 
 
