@@ -321,6 +321,7 @@ def test_sentences_on_strong_steps() -> None:
     assert [round(others.min()), round(others.max())] == [12, 21]
     page = text_of("docs/results/evidence/README.md")
     assert "[12 to 21 points]" in page
+    assert "is 12 to 21 points above the same skip connection" in text_of("README.md")
     assert above[random_edges] > -2
     for data in found.index.unique("data"):
         change = statistics.paired((step - walk)[data])
