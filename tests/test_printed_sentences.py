@@ -463,6 +463,15 @@ def test_sentences_on_mirrored_weights() -> None:
     assert edges.low < 0 < edges.high
 
 
+def test_sentences_on_mirrored_weights_at_a_smaller_rate() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "mirrored_rates.csv")
+    found = 100 * table.pivot(index="seed", columns="name", values="test")
+    step, weak = (found[name] - found["no step"] for name in ("T = 1", "T = 1, gain .1"))
+    assert abs(step.mean() + 2.4) < 0.3
+    assert statistics.paired(step).high < 0
+    assert statistics.paired(weak).low < 0 < statistics.paired(weak).high
+
+
 def test_sentences_on_mirrored_weights_at_256_layers() -> None:
     table = COMPARISONS.cells(RESULTS / "evidence" / "mirrored_deep.csv")
     found = 100 * table.pivot(index="seed", columns="name", values="test")
