@@ -311,6 +311,19 @@ def test_sentences_on_untrained_networks() -> None:
             assert best(better, 256, data).mean() - max(steps) > 8
 
 
+def test_sentences_on_learned_weights_in_every_layer() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "learned_weights_deep.csv")
+    deep = 100 * table[table["depth"] == 256].pivot(index="seed", columns="name", values="test")
+    shallower = 100 * trained("GCNII")["test_accuracy"].mean()
+    assert len(deep.dropna()) == 3
+    assert 0 < shallower - deep.mean().min() < 2.5
+    for name in deep.columns.drop("GCNII"):
+        change = statistics.paired(deep[name] - deep["GCNII"])
+        assert change.low < 0 < change.high
+    deepest = 100 * table[table["depth"] == 1000]["test"]
+    assert [round(value) for value in sorted(deepest)] == [80, 83]
+
+
 def test_sentences_on_strong_steps() -> None:
     table = COMPARISONS.cells(RESULTS / "evidence" / "strong_steps.csv")
     found = 100 * table.pivot(index=["data", "seed"], columns="name", values="test")
