@@ -40,6 +40,9 @@ def rows_of(text: str) -> Iterator[list[str]]:
             yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
+CELL = ("data", "name", "depth", "seed", "split")  # what tells the networks of a recipe apart
+
+
 @pytest.mark.parametrize("path", TABLES.PAGES)
 def test_tables_of_trained_networks(path: str) -> None:
     page = text_of(path)
@@ -101,6 +104,18 @@ def test_every_recipe_has_a_table(page: str) -> None:
         assert path.stem in TABLES.PAGES[page]
         assert f"eamp sweep {path.relative_to(ROOT).as_posix()}" in path.read_text("utf-8")
         assert load_recipe(path)[1]
+
+
+@pytest.mark.parametrize("page", [page for page in TABLES.PAGES if page != "README.md"])
+def test_raw_figures_are_those_of_their_recipe(page: str) -> None:
+    """A recipe may hold networks that are not trained yet, but no figure comes from elsewhere."""
+    for path in (ROOT / page).parent.glob("*.yaml"):
+        planned = {(c.data, c.name, c.depth, c.seed, c.split) for c in load_recipe(path)[1]}
+        table = pd.read_csv(path.with_suffix(".csv"))
+        table["split"] = table["split"].fillna(0).astype(int) if "split" in table else 0
+        trained = set(zip(*(table[key] for key in CELL), strict=True))
+        assert trained, path
+        assert not trained - planned, path
 
 
 def test_comparisons_are_paired_by_seed_and_split(tmp_path: Path) -> None:
