@@ -70,6 +70,7 @@ def readme() -> Iterator[str]:
     yield f"At T = 1 the second row has {means[0]}, and at T = 10¹²"
     yield f"no longer bounded, {means[1]}"
     yield f"of other nodes it has {row(recipe, 'T = 1, permuted').split()[0]}"
+    yield f"as the energy of a node rises has {row(recipe, 'node feedback, T = ∞')}"
     yield f"larger initial weights without any step reach {row(recipe, LARGER)}"
     points = {
         data: COMPARISONS.cells(RESULTS / "points" / f"{data}.csv")
@@ -309,6 +310,24 @@ def test_sentences_on_untrained_networks() -> None:
         assert min(steps) > at["no step"]
         for better in ("initial residual", "mirrored weights"):
             assert best(better, 256, data).mean() - max(steps) > 8
+
+
+def test_sentences_on_feedback_without_entropy() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "thermostat_searched.csv")
+    found = 100 * table.pivot(index="seed", columns="name", values="test")
+    names = [f"{kind} feedback, T = ∞" for kind in ("node", "scalar")]
+    assert (found[names].mean() - found[SAME_WEIGHTS].mean() > 10).all()
+    below = [statistics.paired(found["entropic, T = 1"] - found[name]) for name in names]
+    numbers = " and ".join(f"{each.change:.1f}" for each in below)
+    page = text_of("docs/results/evidence/README.md")
+    assert f"The entropic step is {numbers} points above them" in page
+    assert f"({numbers} points below)" in page
+    assert all(abs(each.low) < 1 for each in below)
+    warm = statistics.paired((found["entropic, T = 1"] - found["T = 10"]).dropna())
+    assert warm.low < 0 < warm.high
+    weak = found["T = 1, permuted, gain 0.8"].dropna()
+    assert weak.min() < 45
+    assert weak.max() > 60
 
 
 def test_sentences_on_learned_weights_in_every_layer() -> None:
