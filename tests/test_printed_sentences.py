@@ -250,13 +250,13 @@ def test_sentences_on_the_rival_methods() -> None:
     table = COMPARISONS.cells(RESULTS / "evidence" / "deep_models.csv")
     table["method"] = table["name"].str.split(" [", regex=False).str[0]
     by = ["method", "data", "depth"]
-    assert table["seed"].nunique() == 1, "the page says that there is one seed"
-    best = table.set_index(by)["test"].mul(100).sort_index()
-    assert best.index.is_unique, "one setting of every method"
+    assert (table.groupby(by)["name"].nunique() == 1).all(), "one setting of every method"
+    first = table[table["seed"] == 0].set_index(by)["test"].sort_index()
     search = COMPARISONS.cells(RESULTS / "evidence" / "deep_models_search.csv")
     search["method"] = search["name"].str.split(" [", regex=False).str[0]
-    chosen = search.loc[search.groupby(by)["best_val"].idxmax()].set_index(by)["test"].mul(100)
-    pd.testing.assert_series_equal(best, chosen.sort_index())
+    chosen = search.loc[search.groupby(by)["best_val"].idxmax()].set_index(by)["test"]
+    pd.testing.assert_series_equal(first, chosen.sort_index())
+    best = table.groupby(by)["test"].mean().mul(100)
     mixing = best[["EGNN", "APPNP"]].unstack("depth")
     assert ((mixing[16] - mixing[64]) < 1).all()
     leading = best[["EGNN", "APPNP"]].groupby(["data", "depth"]).max()
