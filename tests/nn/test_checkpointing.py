@@ -130,6 +130,8 @@ def test_the_same_numbers_from_fewer_bytes(name: str, step: str) -> None:
         ("grand", {"method": "dopri5", "adjoint": True, "num_layers": 4}),
         ("acmp", {"attraction": "gcn", "num_layers": 4}),
         ("pairnorm", {"scale_individually": True}),
+        ("gcn", {"norm": "BatchNorm"}),
+        ("gcn", {"norm": "BatchNorm", "num_layers": 1100}),
     ],
 )
 def test_the_same_numbers_in_every_form(name: str, options: dict[str, Any]) -> None:
@@ -199,6 +201,17 @@ def test_gradients_of_gradients() -> None:
         first = torch.autograd.grad(model(x, GRAPH).square().sum(), x, create_graph=True)[0]
         results.append(torch.autograd.grad(first.square().sum(), x)[0])
     assert torch.equal(*results)
+
+
+def test_the_backward_pass_can_be_repeated() -> None:
+    model = network("gcn", True, norm="BatchNorm", entropy=EXACT)
+    with eamp.backend("torch"):
+        loss = model(X, GRAPH).square().sum()
+    buffers = [buffer.clone() for buffer in model.buffers()]
+    gradients = [torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)]
+    gradients.append(torch.autograd.grad(loss, list(model.parameters())))
+    assert all(map(torch.equal, *gradients))
+    assert all(map(torch.equal, model.buffers(), buffers))
 
 
 @pytest.mark.parametrize("name", ["entropic-gcn", "grand"])

@@ -70,6 +70,8 @@ def test_vmap_over_graphs_is_refused() -> None:
         func.vmap(lambda edges: eamp.entropy(x, edges))(torch.stack([PATH, PATH]))
 
 
+# torch says of the attention in "gps" that it maps over samples in a loop.
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("name", eamp.nn.MODELS)
 def test_gradients_per_sample_of_every_model(name: str) -> None:
     torch.manual_seed(0)

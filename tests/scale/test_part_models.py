@@ -51,6 +51,7 @@ ADMITTED: list[dict[str, Any]] = [
     {"model": "pairnorm"},
     {"model": "pairnorm", "scale_individually": True},
     {"model": "residual-gcn"},
+    {"model": "state-space", "entropy": EXACT},
     {
         "model": "deep-gcn",
         "entropy": {
@@ -74,7 +75,9 @@ def test_they_are_accepted(setting: dict[str, Any]) -> None:
     check_model(MODELS[options.pop("model")](6, 8, 3, 3, **options))
 
 
-@pytest.mark.parametrize("name", ["egnn", "noisy-gcn", "acmp", "grand", "gat", "ggcm", "gcniii"])
+@pytest.mark.parametrize(
+    "name", ["egnn", "noisy-gcn", "acmp", "grand", "gat", "gps", "ggcm", "gcniii"]
+)
 def test_other_models_are_refused(name: str) -> None:
     with pytest.raises(eamp.GraphError, match="spread over several processes"):
         check_model(MODELS[name](6, 8, 3, 3))

@@ -43,7 +43,7 @@ def test_models_take_both(name: str, width: int) -> None:
 
 
 def test_most_models_take_both() -> None:
-    taking = "gcn entropic-gcn pairnorm g2 gcnii linear egnn residual-gcn acmp grand"
+    taking = "gcn pairnorm g2 gcnii linear egnn residual-gcn state-space acmp grand gps"
     assert set(taking.split()) <= set(TAKING)
     assert "noisy-gcn" not in TAKING  # it adds noise to every feature
 

@@ -15,6 +15,7 @@ from eamp.nn.models.gcn import GCN
 from eamp.nn.models.gcnii import GCNII
 from eamp.nn.models.gcniii import GCNIII
 from eamp.nn.models.ggcm import GGCM
+from eamp.nn.models.gps import GPS
 from eamp.nn.models.grand import GRAND
 from eamp.nn.models.graph_level import GraphLevel
 from eamp.nn.models.initial_weights import mirror_weights
@@ -23,6 +24,7 @@ from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
 from eamp.nn.models.random_propagation import RandomPropagation
 from eamp.nn.models.residual_gcn import ResidualGCN
+from eamp.nn.models.state_space_gcn import StateSpaceGCN
 from eamp.nn.parameter_groups import parameter_groups
 from eamp.nn.step.options import EntropyStep
 from eamp.nn.step.schedules import Cap, Feedback, Gain, Hops, Ramp
@@ -38,6 +40,7 @@ __all__ = [
     "GCNII",
     "GCNIII",
     "GGCM",
+    "GPS",
     "GRAND",
     "MODELS",
     "Cap",
@@ -58,6 +61,7 @@ __all__ = [
     "Ramp",
     "RandomPropagation",
     "ResidualGCN",
+    "StateSpaceGCN",
     "collapse_threshold",
     "mirror_weights",
     "number_layers",

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
+from torch.nn import Module
+from torch.nn.modules.batchnorm import _NormBase
 from torch.utils.checkpoint import checkpoint
 
 from eamp.ops.backends import backend, forced
@@ -28,8 +30,9 @@ def in_segments(
     Beyond 1024 layers, segments are cut into segments again, at most 32 each: the number of stored
     embeddings and the number of passes through a layer grow with the logarithm of the depth.
 
-    The second computation draws the same random numbers. Results are equal bit for bit, as long as
-    the parameters and the training mode of the model do not change before the backward pass.
+    The second computation draws the same random numbers and leaves the running means of batch
+    normalisation as they are. Results are equal bit for bit, as long as the parameters and the
+    training mode of the model do not change before the backward pass.
 
     Example:
         >>> import torch
@@ -55,16 +58,53 @@ def in_tree(
         heap.give_back()  # memory that other segments have freed
     if levels == 1 or not items:
         return reduce(layer, items, x)
-    # The second computation may be outside of a block that forces a backend, or in another thread.
-    name = forced()
-    again: dict[str, Any] = {}
-    if name is not None and not torch.compiler.is_compiling():
-        again["context_fn"] = lambda: (nullcontext(), backend(name))
     size = math.ceil(len(items) ** (1 - 1 / levels))
     last = (len(items) - 1) // size * size
     for start in range(0, last, size):
-        given = (layer, items[start : start + size], x, levels - 1, heap)
+        segment = items[start : start + size]
+        again: dict[str, Any] = {}
+        if not torch.compiler.is_compiling():
+            second = SecondTime(segment)
+            again["context_fn"] = lambda second=second: (nullcontext(), second)
+        given = (layer, segment, x, levels - 1, heap)
         x = checkpoint(in_tree, *given, use_reentrant=False, **again)
     # No checkpoint for the last segment: the backward pass begins with it, and would compute at
     # once what had just been dropped.
     return in_tree(layer, items[last:], x, levels - 1, heap)
+
+
+class SecondTime:
+    """A block in which a segment is computed once more, as it was the first time.
+
+    The backend is that which was forced then: the second computation may be outside of its block,
+    or in another thread. Running means have already moved. The block may be entered again, as the
+    backward pass may be repeated.
+
+    Args:
+        items: the items of the segment, such as modules or tuples of modules.
+    """
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self.backend = forced()
+        parts = (part for item in items for part in (item if isinstance(item, tuple) else (item,)))
+        modules = (
+            module for part in parts if isinstance(part, Module) for module in part.modules()
+        )
+        self.norms = [module for module in modules if isinstance(module, _NormBase)]
+
+    def __enter__(self) -> None:
+        with ExitStack() as stack:
+            if self.backend is not None:
+                stack.enter_context(backend(self.backend))
+            for norm in self.norms:
+                stack.callback(set_counters, norm, norm.momentum, norm.num_batches_tracked)
+                set_counters(norm, 0.0, None)
+            self.stack = stack.pop_all()
+
+    def __exit__(self, *error: object) -> None:
+        self.stack.close()
+
+
+def set_counters(norm: _NormBase, momentum: float | None, batches: Tensor | None) -> None:
+    """Set how far running means move, and the number of batches, which ``None`` does not count."""
+    norm.momentum, norm.num_batches_tracked = momentum, batches

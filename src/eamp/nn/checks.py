@@ -45,6 +45,15 @@ def check_count(name: str, value: Any, lowest: int = 1) -> None:
         raise ValueError(f"{name} must be a whole number >= {lowest}, but is {value!r}.")
 
 
+def check_heads(hidden_channels: int, heads: Any) -> None:
+    """Raise an error unless so many attention heads share the hidden features evenly."""
+    check_count("heads", heads)
+    if hidden_channels % heads != 0:
+        raise ValueError(
+            f"hidden_channels must be a multiple of heads, but is {hidden_channels} for {heads}."
+        )
+
+
 def check_share(name: str, value: Any) -> None:
     """Raise an error unless ``value`` is a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:

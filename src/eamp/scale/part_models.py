@@ -21,6 +21,7 @@ from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
 from eamp.nn.models.random_propagation import RandomPropagation
 from eamp.nn.models.residual_gcn import ResidualGCN
+from eamp.nn.models.state_space_gcn import StateSpaceGCN
 from eamp.nn.models.traits import traits
 from eamp.nn.step.weight import SCHEDULES, Weight
 from eamp.nn.wrapped_class import own_class
@@ -30,7 +31,7 @@ ROW_BY_ROW = {nn.Linear, Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
 ACTIVATIONS = {nn.ReLU, nn.ELU, nn.GELU, nn.LeakyReLU, nn.Tanh}
 CONTAINERS = {nn.Sequential, nn.ModuleList, MLP, DeepGCNLayer}
 MODELS = {GCN, GCNII, GCNIII, LinearPropagation, RandomPropagation, DAGNN}
-MODELS |= {G2, ResidualGCN, DeepGCN, PairNormGCN}
+MODELS |= {G2, ResidualGCN, StateSpaceGCN, DeepGCN, PairNormGCN}
 LAYERS = {GCNConv, ResidualUpdate, GCNIIConv, DeepConv, EntropyAware, PairNorm}
 KNOWN = ROW_BY_ROW | ACTIVATIONS | CONTAINERS | MODELS | LAYERS
 

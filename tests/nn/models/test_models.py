@@ -22,7 +22,7 @@ ENTROPY = {"weight": 0.1, "temperature": 1.0}
 CONTINUOUS = ("acmp", "grand", "entropic-grand")
 # EGNN's activation max(x, b) gives b a gradient only where x < b; by default b starts far below.
 BENT = {"egnn": {"shift": 0.2}}
-PYG = ("gat", "graphsage", "gin", "linear", "appnp")  # the last two have PyG's perceptron
+PYG = ("gat", "graphsage", "gin", "gps", "linear", "appnp")  # the last two have PyG's perceptron
 # Constructors of PyG's models draw parameters twice, those of the continuous ones in another order.
 DRAWN_ONCE = [name for name in MODELS if name not in (*CONTINUOUS, *PYG)]
 

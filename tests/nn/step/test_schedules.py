@@ -105,7 +105,7 @@ def test_a_ramp_starts_ends_and_steps_evenly(
 )
 def test_every_model_tells_its_layers_their_number(name: str) -> None:
     model, calls = (
-        MODELS[name](4, 6, 3, 3, entropy={"weight": DESCRIBED["ramp"], "temperature": 1.0}),
+        MODELS[name](4, 8, 3, 3, entropy={"weight": DESCRIBED["ramp"], "temperature": 1.0}),
         [],
     )
     for layer in model.modules():

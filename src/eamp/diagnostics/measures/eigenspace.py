@@ -8,6 +8,7 @@ from torch import Tensor
 
 from eamp.diagnostics.measures.embedding import rescaled
 from eamp.graph import Adjacency, Graph, graph_for
+from eamp.graph.components import components
 from eamp.nn.conv.gcn_conv import gcn_propagate
 
 SEED = 0  # of the vector at which the search for eigenvectors starts
@@ -57,15 +58,7 @@ def on_components(x: Tensor, graph: Graph) -> Tensor:
 
 def component_vectors(graph: Graph) -> tuple[Tensor, Tensor]:
     """Return the component of every node, and its entry sqrt(1 + k_i) in a vector of length 1."""
-    # slow to load, and needed here only
-    import scipy.sparse
-    from scipy.sparse.csgraph import connected_components
-
-    source, target = graph.edge_index.cpu().numpy()
-    ones = np.ones(len(source), dtype=bool)
-    size = (graph.num_nodes, graph.num_nodes)
-    _, labels = connected_components(scipy.sparse.coo_array((ones, (source, target)), size), False)
-    component = torch.as_tensor(labels, device=graph.device).long()
+    component = components(graph)
     square = (graph.degree + 1).double()
     total = square.new_zeros(int(component.max()) + 1).index_add_(0, component, square)
     return component, (square / total[component]).sqrt()

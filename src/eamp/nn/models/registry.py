@@ -7,7 +7,7 @@ from typing import Any
 from torch.nn import Module, ModuleList
 from torch_geometric.nn import GAT, GIN, GraphSAGE
 
-from eamp.nn.checks import check_count, check_sizes
+from eamp.nn.checks import check_heads, check_sizes
 from eamp.nn.conv.from_pyg import FromPyG
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.acmp import ACMP
@@ -20,12 +20,14 @@ from eamp.nn.models.gcn import GCN
 from eamp.nn.models.gcnii import GCNII
 from eamp.nn.models.gcniii import GCNIII
 from eamp.nn.models.ggcm import GGCM
+from eamp.nn.models.gps import GPS
 from eamp.nn.models.grand import GRAND
 from eamp.nn.models.linear_propagation import LinearPropagation
 from eamp.nn.models.noisy_nodes import NoisyNodes
 from eamp.nn.models.pairnorm_gcn import PairNormGCN
 from eamp.nn.models.random_propagation import RandomPropagation
 from eamp.nn.models.residual_gcn import ResidualGCN
+from eamp.nn.models.state_space_gcn import StateSpaceGCN
 from eamp.nn.step.options import PAPER
 from eamp.nn.wrapping import wrap
 
@@ -73,12 +75,7 @@ def from_pyg(
             "leave checkpoint out."
         )
     check_sizes((in_channels, hidden_channels, out_channels), num_layers, dropout)
-    heads = options.get("heads", 1)
-    check_count("heads", heads)
-    if hidden_channels % heads != 0:
-        raise ValueError(
-            f"hidden_channels must be a multiple of heads, but is {hidden_channels} for {heads}."
-        )
+    check_heads(hidden_channels, options.get("heads", 1))
     sizes = (in_channels, hidden_channels, num_layers + 1, out_channels)
     model = architecture(*sizes, dropout=dropout, **options)
     model.convs = ModuleList(FromPyG(conv) for conv in model.convs)
@@ -120,6 +117,7 @@ MODELS: dict[str, Callable[..., Module]] = {
     "deep-gcn": DeepGCN,
     "entropic-deep-gcn": partial(with_entropy, DeepGCN, default=DEEP_STEP),
     "residual-gcn": ResidualGCN,
+    "state-space": StateSpaceGCN,
     "linear": LinearPropagation,
     "appnp": LinearPropagation,
     "dagnn": DAGNN,
@@ -131,6 +129,7 @@ MODELS: dict[str, Callable[..., Module]] = {
     "gat": partial(from_pyg, GAT),
     "graphsage": partial(from_pyg, GraphSAGE),
     "gin": partial(from_pyg, GIN),
+    "gps": GPS,
     "egnn": EGNN,
     "acmp": ACMP,
     "grand": GRAND,
