@@ -56,7 +56,7 @@ def results_page() -> Iterator[str]:
     low, high = (
         float(row("thermostat_searched", name).split()[0]) for name in (SAME_WEIGHTS, LARGER)
     )
-    yield f"{low:.0f} to {high:.0f} % with larger initial weights"
+    yield f"{low:.0f} to {high:.0f} % with other initial scales"
     yield f"{float(row('mirrored', 'no step').split()[0]):.0f} % with mirrored ones"
 
 
@@ -71,7 +71,7 @@ def readme() -> Iterator[str]:
     yield f"no longer bounded, {means[1]}"
     yield f"of other nodes it has {row(recipe, 'T = 1, permuted').split()[0]}"
     yield f"as the energy of a node rises has {row(recipe, 'node feedback, T = ∞')}"
-    yield f"larger initial weights without any step reach {row(recipe, LARGER)}"
+    yield f"a searched initial scale without any step reaches {row(recipe, LARGER)}"
     points = {
         data: COMPARISONS.cells(RESULTS / "points" / f"{data}.csv")
         for data in ("cora", "citeseer", "pubmed")

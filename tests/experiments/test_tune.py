@@ -75,6 +75,14 @@ def test_the_first_trial_has_the_settings_that_the_search_is_given(tmp_path: Pat
     assert not any(given.items() <= later.items() for later in tried[1:])
 
 
+def test_a_model_with_a_step_begins_with_its_own(tmp_path: Path) -> None:
+    space = {"entropy.weight": [0.5, 1.0, 2.0], "entropy.temperature": {"low": 1.0, "high": 20.0}}
+    step = {"entropy.weight": 1.0, "entropy.temperature": 10.0}
+    assert Search(replace(CELL, model="entropic-gcn"), space).given() == step
+    told = replace(CELL, model="entropic-gcn", entropy={"weight": 2.0, "temperature": 30.0})
+    assert Search(told, space).given() == {"entropy.weight": 2.0}
+
+
 def by_metric(metric: str, **changes: Any) -> Cell:
     changes |= {"epochs": 10, "metric": metric, "select": "val_metric"}
     return replace(CELL, data="csbm:nodes=60,features=8,classes=2", changes=changes)

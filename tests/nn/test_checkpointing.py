@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.nn import Module
+from torch.nn import BatchNorm1d, Module
+from torch.nn.utils.parametrizations import spectral_norm
 
 import eamp
 from eamp.nn.checkpointing import in_segments
+from eamp.nn.conv.deep_conv import DeepConv
 from eamp.nn.models import MODELS
 from eamp.nn.models.traits import traits
 from eamp.training.sparse_features import sparse_features
@@ -140,6 +142,34 @@ def test_the_same_numbers_in_every_form(name: str, options: dict[str, Any]) -> N
         training_step(network(name, True, **options))[0],
         training_step(network(name, False, **options))[0],
     )
+
+
+class NormConv(DeepConv):
+    """A layer with a state that every pass in training changes."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(8, number, LAYERS, initial_residual=0.1)
+        self.norm = BatchNorm1d(8)
+
+    def forward(self, x: Tensor, initial: Tensor, edge_index: eamp.graph.Adjacency) -> Tensor:
+        return self.norm(super().forward(x, initial, edge_index))
+
+
+def test_buffers_of_your_own_layers() -> None:
+    results = []
+    for checkpoint in (False, True):
+        results.append(training_step(network("deep-gcn", checkpoint, conv=NormConv))[0])
+    assert_same(*results)
+
+
+def test_buffers_that_the_weights_depend_on() -> None:
+    results = []
+    for checkpoint in (False, True):
+        model = network("gcn", checkpoint)
+        for conv in model.convs:
+            spectral_norm(conv.lin)
+        results.append(training_step(model)[0])
+    assert_same(*results)
 
 
 def test_sparse_features() -> None:

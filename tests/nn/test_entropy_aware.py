@@ -241,6 +241,14 @@ def test_auto_measures_the_first_training_batch_and_keeps_it() -> None:
     assert math.isnan(layer.calibrated)
 
 
+def test_auto_waits_for_a_batch_with_edges() -> None:
+    layer = eamp.EntropyAware(GCNConv(4, 4), 1.0, "auto")
+    layer(torch.randn(3, 4), torch.zeros(2, 0, dtype=torch.long))
+    assert layer.calibrated.isnan()
+    layer(torch.randn(3, 4), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+    assert layer.calibrated > 1e-3
+
+
 def test_auto_on_a_constant_embedding_stays_finite() -> None:
     layer = eamp.EntropyAware(GCNConv(4, 4), temperature="auto")
     assert torch.isfinite(layer(torch.zeros(10, 4), EDGES)).all()

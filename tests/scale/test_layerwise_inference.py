@@ -14,6 +14,7 @@ from torch_geometric.nn import (
     GCN,
     ChebConv,
     DeepGCNLayer,
+    EdgeCNN,
     EdgeConv,
     GATConv,
     GATv2Conv,
@@ -21,11 +22,13 @@ from torch_geometric.nn import (
     GCNConv,
     GENConv,
     GINConv,
+    GRUAggregation,
     MessagePassing,
     PNAConv,
     SAGEConv,
     TransformerConv,
 )
+from torch_geometric.utils import sort_edge_index
 
 import eamp
 from eamp.nn.models import MODELS
@@ -235,6 +238,25 @@ def test_messages_that_read_numbers_of_nodes(layer: MessagePassing) -> None:
     x = torch.randn(60, 4)
     torch.testing.assert_close(
         eamp.inference(layer, x, GRAPH.edge_index, edges_per_block=20), layer(x, GRAPH.edge_index)
+    )
+
+
+@pytest.mark.parametrize("norm", ["LayerNorm", "GraphNorm", "PairNorm", "BatchNorm", None])
+def test_messages_through_a_norm(norm: str | None) -> None:
+    torch.manual_seed(0)
+    model, x = EdgeCNN(8, 16, num_layers=2, out_channels=4, norm=norm).eval(), torch.randn(60, 8)
+    torch.testing.assert_close(
+        eamp.inference(model, x, GRAPH.edge_index, edges_per_block=20), model(x, GRAPH.edge_index)
+    )
+
+
+@pytest.mark.parametrize("aggr", ["lstm", GRUAggregation(8, 8)])
+def test_sequences_of_neighbours(aggr: Any) -> None:
+    torch.manual_seed(0)
+    layer, x = SAGEConv(8, 8, aggr=aggr).eval(), torch.randn(60, 8)
+    edge_index = sort_edge_index(GRAPH.edge_index, sort_by_row=False)
+    torch.testing.assert_close(
+        eamp.inference(layer, x, edge_index, edges_per_block=20), layer(x, edge_index)
     )
 
 

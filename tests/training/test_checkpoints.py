@@ -67,6 +67,12 @@ def test_checkpoints_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     train(network(), graph(), SHORT, checkpoint=checkpoint, checkpoint_every=4)
     with pytest.raises(CheckpointError, match=r"run with other settings \(seed\)\."):
         train(network(), graph(), SHORT, seed=5, checkpoint=checkpoint)
+    steps = [{"weight": weight, "temperature": 1.0} for weight in (0.5, 1.5)]
+    of_a_step = tmp_path / "step.safetensors"
+    train(network(entropy=steps[0]), graph(), SHORT, checkpoint=of_a_step)
+    with pytest.raises(CheckpointError, match=r"run with other settings \(model\)\."):
+        train(network(entropy=steps[1]), graph(), SHORT, checkpoint=of_a_step)
+    train(network(entropy=steps[0]).eval(), graph(), SHORT, checkpoint=of_a_step)
     save_file({"weight": torch.ones(3)}, checkpoint)
     with pytest.raises(
         CheckpointError, match=r"run.safetensors is no checkpoint .* no record .* delete it"

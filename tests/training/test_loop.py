@@ -12,7 +12,7 @@ from torch_geometric import nn as pyg
 from torch_geometric.data import Data
 
 import eamp
-from eamp.nn import EGNN, G2, GCN, NoisyNodes
+from eamp.nn import EGNN, G2, GCN, MODELS, NoisyNodes
 from eamp.training import METRICS, PROTOCOLS, Epoch, TrainingWarning, loop, train
 from eamp.training.checkpoints import CheckpointError
 from eamp.training.metrics import Metric
@@ -301,6 +301,13 @@ def test_auxiliary_losses_are_part_of_the_loss() -> None:
     heavy, none = (train(noisy(weight), graph(), one).history[0] for weight in (100.0, 0.0))
     assert heavy.train_loss > none.train_loss + 1
     assert math.isfinite(train(EGNN(*SIZES, num_layers=3), graph(), SHORT).val_loss)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_network_without_hidden_layers_is_trained(name: str) -> None:
+    result = train(MODELS[name](*SIZES, num_layers=0), graph(), SHORT.with_changes(epochs=2))
+    assert len(result.history) == 2
+    assert len(result.energy) == len(result.final_energy) <= 1
 
 
 def test_a_shared_layer_has_an_energy_per_application_and_a_gate_has_none() -> None:

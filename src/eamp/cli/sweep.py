@@ -87,7 +87,8 @@ def run(options: Namespace) -> int:
             save_table(beside, options.output)
             show(in_terminal(beside))
         print(page_line(options, name, table, len(cells), comparisons, notices))
-    print(f"{len(table)} of {len(cells)} cells are in {options.output / 'cells.csv'}")
+    place = f" are in {options.output / 'cells.csv'}" if len(table) else " could be trained"
+    print(f"{len(table)} of {len(cells)} cells{place}")
     return 0 if len(table) == len(cells) else 1
 
 

@@ -5,14 +5,23 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.nn import DeepGCNLayer
+from torch_geometric.nn import DeepGCNLayer, GPSConv
 
 from eamp.graph import Graph
 from eamp.nn.checks import check_module
+from eamp.nn.conv.gps_layer import GPSLayer
 from eamp.nn.edge_index_position import edge_index_position
 from eamp.nn.entropy_aware import EntropyAware
 from eamp.nn.typed_layers import check_not_converted
 from eamp.nn.wrapping import Selection, check_names, message_passing_layers, split
+
+# Blocks with a residual connection. Each is watched as a whole, because the layer inside does not
+# return the sum.
+BLOCKS = DeepGCNLayer, GPSConv, GPSLayer
+
+
+class NoLayerError(ValueError):
+    """A model without layers to watch."""
 
 
 def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
@@ -20,16 +29,14 @@ def watched_layers(model: Module, selection: Selection) -> dict[Module, str]:
     check_module(model, "diagnose")
     if selection is None:
         check_not_converted(model, "the probe")
-        # A block with a residual connection is watched as a whole, because the layer inside does
-        # not return the sum.
-        found = list(message_passing_layers(model, also=lambda _, m: isinstance(m, DeepGCNLayer)))
+        found = list(message_passing_layers(model, also=lambda _, m: isinstance(m, BLOCKS)))
     else:
         names, types = split(selection)
         check_names(model, names)
         modules = model.named_modules()
         found = [(name, m) for name, m in modules if name in names or isinstance(m, types)]
     if not found:
-        raise ValueError(
+        raise NoLayerError(
             f"{type(model).__name__} has no message-passing layer, that is no subclass of "
             "torch_geometric.nn.MessagePassing. Name other modules with layers=[...]."
         )

@@ -8,6 +8,7 @@ from eamp.experiments.cell import Cell
 from eamp.experiments.database import StoreError
 from eamp.experiments.schema import JSON_COLUMNS, KINDS, TEXT_COLUMNS
 from eamp.experiments.store import Store
+from eamp.nn.models.registry import default_step
 from eamp.optional import extra
 from eamp.spelling import did_you_mean
 
@@ -63,6 +64,8 @@ class Search:
         for name, choice in self.space.items():
             head, *rest = name.split(".")
             value = getattr(self.cell, head)
+            if head == "entropy" and value is None:
+                value = default_step(self.cell.model)
             for key in rest:
                 value = value.get(key) if isinstance(value, Mapping) else None
             if value is None and head == "changes":

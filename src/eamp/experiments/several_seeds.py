@@ -106,14 +106,14 @@ def summary(results: Sequence[Result], cell: Cell) -> str:
     papers = cell.protocol == "paper" and name == "accuracy"
     number = ", the paper's number" if papers else ""
     epochs = ", ".join(
-        f"{result.epoch} of {len(result.history)}{' (diverged)' if result.diverged else ''}"
+        f"{result.epoch + 1} of {len(result.history)}{' (diverged)' if result.diverged else ''}"
         for result in results
     )
     return (
         f"test {metric.words} at the epoch of {rule_in_words(select, name)}: {test} "
         f"({runs}, protocol {protocol_in_words(cell)})\n{also}"
         f"{metric.best} validation {metric.words} over the epochs{number}: {best}\n"
-        f"epochs: {epochs}"
+        f"epoch that counts: {epochs}"
     )
 
 

@@ -253,8 +253,8 @@ class EntropyAware(Module):
         mean = mean if metric.unit is None else mean / metric.unit.detach()
         now = mean.clamp(min=TINY).to(self.calibrated.dtype)
         temperature = torch.where(self.calibrated.isnan(), now, self.calibrated)
-        if self.training:
-            self.calibrated.copy_(temperature)
+        if self.training:  # a batch without edges has no energy to calibrate on
+            self.calibrated.copy_(torch.where(mean > 0, temperature, self.calibrated))
         return temperature
 
     def _same_width(self, x: Tensor, out: Tensor, option: str) -> Tensor:

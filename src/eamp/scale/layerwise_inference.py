@@ -16,11 +16,23 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric import EdgeIndex
-from torch_geometric.nn import MessagePassing
+from torch_geometric.nn import LayerNorm, MessagePassing, aggr, norm
 from torch_geometric.utils import is_sparse
 
 from eamp.nn.checks import check_module
 
+# Statistics over all rows, and sequences whose padding depends on the largest degree.
+OVER_ALL_ROWS = (
+    norm.DiffGroupNorm,
+    norm.GraphNorm,
+    norm.GraphSizeNorm,
+    norm.InstanceNorm,
+    norm.LayerNorm,
+    norm.MeanSubtractionNorm,
+    norm.PairNorm,
+    aggr.GRUAggregation,
+    aggr.LSTMAggregation,
+)
 METHODS = ("propagate", "edge_updater")  # of PyG's layers, which read or make rows for all edges
 
 
@@ -30,7 +42,9 @@ def inference(model: Module, *args: Any, edges_per_block: int = 2**17, **kwargs:
     The output is that of the full batch, for every model. PyG's layers, of any number of hops, see
     all edges of a block of nodes at a time. Everything else, such as norms, schedules or statistics
     over all nodes, runs on all nodes. An adjacency that is a sparse matrix is left to PyG, which
-    multiplies with it and sends no messages.
+    multiplies with it and sends no messages. Layers that look beyond the edges of a node see all
+    edges at once: those with a norm over all rows inside, as ``EdgeConv`` may have, and those that
+    aggregate by an LSTM or GRU.
 
     Beside the input and the graph, memory holds a few embeddings ``[n, F]`` of one layer, a few
     numbers per edge (per attention head, if there are several), and the messages
@@ -64,7 +78,8 @@ def inference(model: Module, *args: Any, edges_per_block: int = 2**17, **kwargs:
 def in_blocks(model: Module, edges_per_block: int) -> Iterator[None]:
     """Set evaluation mode, and let layers of PyG work block by block; undo both afterwards."""
     training = [module for module in model.modules() if module.training]
-    layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
+    layers = [each for each in model.modules() if isinstance(each, MessagePassing)]
+    layers = [layer for layer in layers if not any(map(sees_other_nodes, layer.modules()))]
     before = [{name: vars(layer).get(name) for name in METHODS} for layer in layers]
     model.eval()
     for layer in layers:
@@ -78,6 +93,12 @@ def in_blocks(model: Module, edges_per_block: int) -> Iterator[None]:
             for name, method in own.items():
                 del vars(layer)[name]
                 vars(layer).update({} if method is None else {name: method})
+
+
+def sees_other_nodes(module: Module) -> bool:
+    """Return whether a part of a layer mixes the edges of several nodes."""
+    by_row = isinstance(module, LayerNorm) and module.mode == "node"
+    return isinstance(module, OVER_ALL_ROWS) and not by_row
 
 
 class Block(NamedTuple):

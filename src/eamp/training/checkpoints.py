@@ -124,7 +124,7 @@ def load_checkpoint(
             f"{path} was written by a run on other data: the graph has changed since. Delete the "
             "file to train on the new data, or choose another file."
         )
-    for name, value in NEW_IN_THE_FILE.items():
+    for name, value in {**NEW_IN_THE_FILE, "model": identity["model"]}.items():
         saved.setdefault(name, value)
     if same_run(saved.get("about", ""), identity["about"]):
         saved["about"] = identity["about"]

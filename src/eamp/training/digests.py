@@ -55,7 +55,8 @@ def model_digest(model: Module) -> str:
     """
     described = [repr(model)]
     for name, module in model.named_modules():
-        plain = {k: v for k, v in vars(module).items() if isinstance(v, bool | int | float | str)}
+        values = {**vars(module), "training": None}  # the mode is set by the loop
+        plain = {k: v for k, v in values.items() if isinstance(v, bool | int | float | str)}
         described.append(f"{name} {type(module).__name__} {sorted(plain.items())}")
     described += [f"{name} {t.dtype} {tuple(t.shape)}" for name, t in model.state_dict().items()]
     text = re.sub("0x[0-9a-fA-F]+", "", "\n".join(described))  # addresses in memory differ

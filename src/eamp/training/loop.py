@@ -15,6 +15,7 @@ from torch.nn import Module
 from tqdm import tqdm
 
 from eamp.diagnostics import probe
+from eamp.diagnostics.watched_layers import NoLayerError
 from eamp.nn.checks import check_module
 from eamp.nn.models.traits import traits
 from eamp.nn.parameter_groups import parameter_groups
@@ -120,6 +121,7 @@ def train(
     check_run(seed, checkpoint, checkpoint_every, on_epoch)
     identity = {**asdict(protocol), "seed": seed, "about": about, "graph": task.digest}
     process.agree({**identity, "model": model_digest(model)})
+    identity["model"] = "" if about else model_digest(model)  # a description is of the model, too
     checkpoint = None if checkpoint is None else Path(checkpoint)
     if checkpoint is not None and process.leads:
         prepare_checkpoint(checkpoint)
@@ -214,7 +216,14 @@ def predict(
 
 
 def layer_energies(model: Module, call: Callable[[], Tensor], layers: Any) -> list[float]:
-    """Return the mean Dirichlet energy after each of ``layers``, by default all convolutions."""
-    with torch.no_grad(), probe(model.eval(), measures=["energy"], layers=layers) as recorded:
+    """Return the mean Dirichlet energy after each of ``layers``, by default all convolutions.
+
+    A network without any, such as a perceptron, has no energies.
+    """
+    try:
+        recorder = probe(model.eval(), measures=["energy"], layers=layers)
+    except NoLayerError:
+        return []
+    with torch.no_grad(), recorder as recorded:
         call()
-    return [float(value) for value in recorded.energy]
+    return [float(row["energy"]) for row in recorded.rows]

@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 import torch
 from torch.nn import Module
@@ -62,14 +64,23 @@ def test_weights_of_a_graph_reach_layers_that_take_them(wrapped: type[Module], g
     torch.testing.assert_close(out, expected)
 
 
-def test_weights_that_are_given_beside_a_graph_are_the_layers() -> None:
-    weighted, x, conv = random_graph(12, 20, weighted=True), torch.randn(12, 4), GCNConv(4, 4)
-    own = torch.rand(weighted.edge_index.size(1))
-    for out in (
-        eamp.EntropyAware(conv, weight=0.0)(x, weighted, own),
-        eamp.EntropyAware(conv, weight=0.0)(x, weighted, edge_weight=own),
+def test_rows_of_edges_beside_a_graph_are_refused() -> None:
+    """The graph sorts its edges, so that they would belong to other ones."""
+    graph, x = random_graph(12, 20), torch.randn(12, 4)
+    rows = torch.rand(graph.edge_index.size(1))
+    with_weight, with_attributes = GCNConv(4, 4), GATConv(4, 4, edge_dim=1)
+    wrapped = partial(eamp.EntropyAware, weight=0.0)
+    for call in (
+        lambda: wrapped(with_weight)(x, graph, rows),
+        lambda: wrapped(with_weight)(x, graph, edge_weight=rows),
+        lambda: wrapped(with_attributes)(x, graph, rows),
+        lambda: FromPyG(with_attributes)(x, graph, edge_attr=rows),
     ):
-        torch.testing.assert_close(out, conv(x, weighted.edge_index, own))
+        with pytest.raises(ValueError, match=r"has a row per edge.*pass graph\.edge_index"):
+            call()
+    out = wrapped(with_weight)(x, graph.edge_index, rows)
+    torch.testing.assert_close(out, with_weight(x, graph.edge_index, rows))
+    wrapped(with_attributes)(x, graph, None)
 
 
 @pytest.mark.parametrize("entropy", [None, {"weight": 1.0, "temperature": 1.0}])

@@ -2,8 +2,9 @@ import pytest
 import torch
 
 import eamp
-from eamp.nn import GCN, MODELS
+from eamp.nn import EGNN, G2, GCN, MODELS
 from eamp.nn.models.drop_edge import DropEdge
+from eamp.nn.models.traits import traits
 from eamp.nn.step import threshold
 from eamp.nn.step.threshold import collapse_threshold
 from problems import random_graph
@@ -61,6 +62,22 @@ def test_graphs_of_a_batch_lose_edges_and_keep_their_thresholds() -> None:
     assert part.num_edges < both.num_edges
     found = threshold.layer_threshold(8, part, False)
     torch.testing.assert_close(found, collapse_threshold(whole, 8).expand(2))
+
+
+def test_the_loss_and_the_layers_of_the_model_inside_count() -> None:
+    torch.manual_seed(0)
+    penalised = EGNN(5, 8, 3, num_layers=2, shift=0.0)
+    for conv in penalised.convs:
+        torch.nn.init.zeros_(conv.weight)
+    dropping = traits(DropEdge(penalised)).auxiliary_loss
+    assert dropping is not None
+    assert dropping() == penalised.auxiliary_loss() > 0
+    assert traits(DropEdge(GCN(5, 8, 3, num_layers=2))).auxiliary_loss is None
+    inside = traits(G2(5, 8, 3, num_layers=2)).probed_layers
+    names = [inside] if isinstance(inside, str) else inside
+    assert traits(DropEdge(G2(5, 8, 3, num_layers=2))).probed_layers == [
+        f"model.{name}" for name in names or ()
+    ]
 
 
 def test_impossible_options_are_refused() -> None:

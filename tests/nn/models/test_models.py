@@ -66,6 +66,12 @@ def test_returns_logits_for_every_node(name: str, x: Tensor, edge_index: Tensor)
 
 
 @every_model
+def test_a_graph_without_nodes_has_no_logits(name: str) -> None:
+    logits = build(name).eval()(torch.zeros(0, IN), torch.zeros(2, 0, dtype=torch.long))
+    assert logits.shape == (0, OUT)
+
+
+@every_model
 def test_the_class_of_a_model_is_a_public_name(name: str) -> None:
     kind = type(build(name))
     if kind.__module__.startswith("eamp."):

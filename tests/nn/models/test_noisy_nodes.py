@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import Module
 
 import eamp
-from eamp.nn import GCN
+from eamp.nn import EGNN, GCN
 from eamp.nn.models.noisy_nodes import NoisyNodes
 from problems import irregular_graph
 
@@ -67,6 +67,18 @@ def test_copies_between_forward_and_backward() -> None:
     with pytest.raises(RuntimeError, match="forward pass"):
         twin.auxiliary_loss()
     model.auxiliary_loss().backward()
+
+
+def test_the_loss_of_the_model_inside_is_added() -> None:
+    torch.manual_seed(0)
+    inner = EGNN(5, 8, 3 + 5, num_layers=2)
+    for conv in inner.convs:
+        torch.nn.init.zeros_(conv.weight)
+    losses = []
+    for model in (NoisyNodes(inner, 3), NoisyNodes(GCN(5, 8, 8, num_layers=2), 3)):
+        model(torch.randn(10, 5), irregular_graph())
+        losses.append(model.auxiliary_loss() - (inner.auxiliary_loss() if not losses else 0))
+        assert 0 < losses[-1] < 1
 
 
 def test_wrong_number_of_outputs_is_an_error() -> None:

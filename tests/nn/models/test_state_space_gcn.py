@@ -19,6 +19,12 @@ def test_layer_is_rotation_plus_scaled_convolution() -> None:
     torch.testing.assert_close(model(x, graph), model.decoder(expected))
 
 
+def test_angles_go_from_0_to_the_largest() -> None:
+    angles = [StateSpaceGCN(5, width, 3, 1, rotation=0.6).angles for width in (2, 3, 8)]
+    for found, expected in zip(angles, ([0.6], [0.6], [0, 0.2, 0.4, 0.6]), strict=True):
+        torch.testing.assert_close(found, torch.tensor(expected))
+
+
 @pytest.mark.parametrize("features", [1, 2, 7, 8])
 def test_rotation_keeps_every_norm(features: int) -> None:
     x = torch.randn(6, features, dtype=torch.float64, generator=torch.Generator().manual_seed(0))

@@ -109,7 +109,11 @@ def test_mistakes_say_what_to_do() -> None:
     bare[3].x = None
     with pytest.raises(ValueError, match=r"graph 3 of the train part has no x; .*Constant\(\)"):
         train(graph_model(), (bare, *parts[1:]), SHORT)
-    bare[3].x, bare[3].y = parts[0][3].x, torch.tensor([0, 1])
+    bare[3].x, bare[3].edge_index = parts[0][3].x[:0], torch.zeros(2, 0).long()
+    with pytest.raises(ValueError, match="graph 3 of the train part has no nodes; leave it out"):
+        train(graph_model(), (bare, *parts[1:]), SHORT)
+    bare[3] = parts[0][3].clone()
+    bare[3].y = torch.tensor([0, 1])
     with pytest.raises(ValueError, match=r"must have shape \[1\], .*view\(1, -1\)"):
         train(graph_model(), (bare, *parts[1:]), SHORT)
     one_class = [graph for graph in parts[1] if int(graph.y) == 1]

@@ -115,6 +115,12 @@ class Dissection(Probe):
         Returns:
             A note if the model cannot be differentiated.
         """
+        if not self.rows:
+            raise ValueError(
+                f"no layer of {type(self.model).__name__} ran in the forward pass, so there is "
+                "nothing to diagnose; give the model one layer at least. A model compiled with "
+                "torch.compile runs no hooks: pass the original."
+            )
         out = out[0] if isinstance(out, tuple | list) and out else out
         notes = self._differentiate(out)
         matrix = isinstance(out, Tensor) and out.dim() == 2 and out.is_floating_point()

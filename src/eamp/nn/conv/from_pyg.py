@@ -9,6 +9,8 @@ from torch.nn import Module
 from eamp.graph import Adjacency, Graph, check_features
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 
+EDGE_ARGUMENTS = {"edge_weight", "edge_attr", "edge_type"}  # of PyG's layers, with a row per edge
+
 
 def with_weights(conv: Module, graph: Graph, options: dict[str, Any]) -> dict[str, Any]:
     """Return ``options`` with the edge weights of ``graph`` added.
@@ -21,6 +23,26 @@ def with_weights(conv: Module, graph: Graph, options: dict[str, Any]) -> dict[st
     if "edge_weight" not in inspect.signature(conv.forward).parameters:
         return options
     return {**options, "edge_weight": graph.edge_weight}
+
+
+def refuse_rows_of_edges(
+    conv: Module, place: int, args: tuple[Any, ...], options: dict[str, Any]
+) -> None:
+    """Raise an error for tensors with a row per edge, whose order may not be that of a graph.
+
+    The arguments are those of :func:`call_with_edges`.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if later := args[place + 1 :]:
+        names = [*inspect.signature(conv.forward).parameters][place + 2 :]
+        given |= dict(zip(names, later, strict=False))
+    for name in given.keys() & EDGE_ARGUMENTS:
+        if isinstance(given[name], Tensor):
+            raise ValueError(
+                f"{name} has a row per edge, and an eamp.Graph keeps its edges in an order of its "
+                f"own; pass graph.edge_index instead of the graph, with the rows of {name} in the "
+                "order of its columns."
+            )
 
 
 def call_with_edges(
@@ -44,9 +66,9 @@ def call_with_edges(
     check_edge_index(conv, adjacency)
     if not isinstance(adjacency, Graph):
         return adjacency, args, options
+    refuse_rows_of_edges(conv, place, args, options)
     edges = adjacency.remember("edge_index", lambda: adjacency.edge_index)
-    if place >= len(args) - 1:  # otherwise weights may be among the later arguments
-        options = with_weights(conv, adjacency, options)
+    options = with_weights(conv, adjacency, options)
     if by_name:
         return adjacency, args, {**options, "edge_index": edges}
     return adjacency, (*args[:place], edges, *args[place + 1 :]), options

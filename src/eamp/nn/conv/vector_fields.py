@@ -102,8 +102,9 @@ class AttentionDiffusion(VectorField):
         """Return the weights of the edges, ``[m]``, and of the nodes themselves, ``[n]``."""
         csr = graph.csr
         n, m, heads = x.size(0), csr.col.numel(), range(self.heads)
-        query = self.query(x).view(n, self.heads, -1) / math.sqrt(self.head_channels)
-        key = self.key(x).view(n, self.heads, -1)
+        size = n, self.heads, self.head_channels
+        query = self.query(x).view(size) / math.sqrt(self.head_channels)
+        key = self.key(x).view(size)
         own = (query * key).sum(-1)
         edge = torch.stack([edge_products(query[:, h], key[:, h], graph) for h in heads], 1)
         if csr.edge_weight is not None:

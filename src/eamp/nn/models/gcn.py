@@ -1,15 +1,14 @@
 """The plain graph convolutional network and, with ``entropy=``, the Entropic GCN."""
 
-import inspect
 from itertools import count, pairwise
 from typing import Literal
 
 from torch import Tensor
-from torch.nn import Identity, Linear, Module, ModuleList
-from torch_geometric.nn.resolver import normalization_resolver
+from torch.nn import Linear, Module, ModuleList
 
 from eamp.graph import Adjacency
 from eamp.nn.conv.gcn_conv import GCNConv
+from eamp.nn.conv.norms import norm_of, takes_batch
 from eamp.nn.conv.residual_update import ResidualUpdate
 from eamp.nn.entropic import Entropy
 from eamp.nn.models.initial_weights import (
@@ -137,22 +136,3 @@ class GCN(NodeClassifier):
 
         x = self.run(layer, list(zip(self.convs, self.norms, strict=True)), x)
         return self.output(self.drop(x, graph), graph)
-
-
-def norm_of(name: str | None, channels: int) -> Module:
-    """Return a normalisation of PyG by its name, or the identity for ``None``."""
-    if name is None:
-        return Identity()
-    try:
-        norm: Module = normalization_resolver(name, in_channels=channels)
-    except TypeError as error:
-        raise ValueError(
-            f"norm must be a normalisation that takes its number of channels, as in 'BatchNorm' or "
-            f"'GraphNorm', but is {name!r}; for pair normalisation take PairNormGCN."
-        ) from error
-    return norm
-
-
-def takes_batch(norm: Module) -> bool:
-    """Return whether a normalisation can tell the graphs of a batch apart."""
-    return "batch" in inspect.signature(norm.forward).parameters

@@ -1,13 +1,13 @@
 """A graph transformer: graph convolutions beside attention between all nodes of a graph."""
 
 from torch import Tensor
-from torch.nn import Linear, ModuleList, MultiheadAttention
-from torch_geometric.nn import GPSConv
+from torch.nn import Linear, ModuleList
 
 from eamp.graph import Adjacency
 from eamp.graph.components import components
 from eamp.nn.checks import check_heads
 from eamp.nn.conv.gcn_conv import GCNConv
+from eamp.nn.conv.gps_layer import GPSLayer
 from eamp.nn.entropic import Entropy, entropic, number_layers
 from eamp.nn.models.node_classifier import NodeClassifier
 
@@ -16,24 +16,20 @@ class GPS(NodeClassifier):
     r"""A linear encoder, *L* layers of local convolution and global attention, a linear decoder.
 
     From `"Recipe for a General, Powerful, Scalable Graph Transformer"
-    <https://arxiv.org/abs/2205.12454>`_ (Rampášek et al., 2022), with PyG's ``GPSConv``:
-
-    .. math::
-        \mathbf{Y} = \mathrm{Norm}(\mathbf{X} + \mathrm{GCNConv}(\mathbf{X}))
-            + \mathrm{Norm}(\mathbf{X} + \mathrm{Attention}(\mathbf{X})), \qquad
-        \mathbf{X}' = \mathrm{Norm}(\mathbf{Y} + \mathrm{MLP}(\mathbf{Y}))
-
-    A layer carries a signal across any distance, and its time grows with the square of the number
-    of nodes. Positional encodings, which are the first part of the recipe, are features of the
-    data: add them there, as with PyG's ``AddRandomWalkPE``. Parts of a graph are refused. See
-    :class:`NodeClassifier` for the other arguments; dropout is applied within the layers.
+    <https://arxiv.org/abs/2205.12454>`_ (Rampášek et al., 2022); see
+    :class:`eamp.nn.conv.gps_layer.GPSLayer`. A layer carries a signal across any distance, and its
+    time grows with the square of the number of nodes. Positional encodings, which are the first
+    part of the recipe, are features of the data: add them there, as with PyG's
+    ``AddRandomWalkPE``. A graph that is spread over several processes is refused, and in a batch of
+    clusters nodes attend to those of the batch. See :class:`NodeClassifier` for the other
+    arguments; dropout is applied within the layers.
 
     Args:
         heads: Number of attention heads; ``hidden_channels`` is a multiple of it.
-        norm: The name of a PyG normalisation. One that takes a ``batch`` normalises every graph of
-            a batch by itself.
-        by_component: Let a node attend to the nodes of its connected component alone, in a graph
-            that consists of many separate ones. ``torch.compile`` cannot trace that.
+        norm: The name of a PyG normalisation, or ``None``. One that takes a ``batch`` normalises
+            every graph of a batch by itself.
+        by_component: Take every connected component for a graph of its own: a node attends to those
+            of its component alone. ``torch.compile`` cannot trace that.
 
     Example:
         >>> model = GPS(16, 64, 7, num_layers=4, heads=4)
@@ -49,7 +45,7 @@ class GPS(NodeClassifier):
         dropout: float = 0.0,
         entropy: Entropy = None,
         heads: int = 4,
-        norm: str = "batch_norm",
+        norm: str | None = "BatchNorm",
         by_component: bool = False,
         checkpoint: bool = False,
     ) -> None:
@@ -59,25 +55,17 @@ class GPS(NodeClassifier):
         self.by_component = by_component
         self.encoder = Linear(in_channels, hidden_channels)
         self.blocks = ModuleList(
-            GPSConv(
+            GPSLayer(
                 hidden_channels,
                 entropic(GCNConv(hidden_channels, hidden_channels), entropy),
-                heads=heads,
-                dropout=dropout,
-                norm=norm,
+                heads,
+                dropout,
+                norm,
             )
             for _ in range(num_layers)
         )
         number_layers(self.blocks)
         self.decoder = Linear(hidden_channels, out_channels)
-
-    def reset_parameters(self) -> None:
-        """Reset every layer, in the order of registration."""
-        super().reset_parameters()
-        for attention in self.modules():
-            if isinstance(attention, MultiheadAttention):
-                attention.out_proj.reset_parameters()  # which PyG leaves as it is
-                attention._reset_parameters()
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""

@@ -13,7 +13,7 @@ from torch_geometric.nn.resolver import aggregation_resolver
 from eamp.graph import Adjacency, Graph
 from eamp.graph.edge_index_cache import set_batch
 from eamp.nn.checks import check_module
-from eamp.nn.models.traits import traits
+from eamp.nn.models.traits import layers_inside, traits
 from eamp.nn.wrapping import has_bare_layers
 
 READOUTS = ("mean", "sum", "max")
@@ -56,9 +56,7 @@ class GraphLevel(Module):
     @property
     def probed_layers(self) -> list[str] | None:
         """The layers of the model that a probe measures, by their names in this module."""
-        named = traits(self.model).probed_layers
-        names = [named] if isinstance(named, str) else named
-        return None if names is None else [f"model.{name}" for name in names]
+        return layers_inside("model", self.model)
 
     @property
     def auxiliary_loss(self) -> Callable[[], Tensor] | None:

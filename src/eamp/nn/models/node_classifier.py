@@ -78,7 +78,7 @@ class NodeClassifier(Module):
 
     def run(self, layer: Layer[Item], items: Iterable[Item], x: Tensor) -> Tensor:
         """Apply ``x = layer(x, item)`` for every item in turn, with checkpoints if they are on."""
-        return in_segments(layer, items, x, self.checkpoint)
+        return in_segments(layer, items, x, self.checkpoint, self)
 
 
 def entropic_layers(

@@ -10,6 +10,7 @@ from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency, check_features
 from eamp.nn.checks import check_count, check_module
+from eamp.nn.models.traits import layers_inside, traits
 
 
 class NoisyNodes(Module):
@@ -58,6 +59,11 @@ class NoisyNodes(Module):
         self.out_channels, self.noise, self.weight = out_channels, noise, weight
         self._auxiliary_loss: Tensor | None = None
 
+    @property
+    def probed_layers(self) -> list[str] | None:
+        """The layers of the model that a probe measures, by their names in this module."""
+        return layers_inside("model", self.model)
+
     def reset_parameters(self) -> None:
         """Reset the model."""
         self._auxiliary_loss = None
@@ -83,13 +89,17 @@ class NoisyNodes(Module):
         return logits
 
     def auxiliary_loss(self) -> Tensor:
-        """Return w · mean (ε̂ − ε)² of the last forward pass in training mode."""
+        """Return w · mean (ε̂ − ε)² of the last forward pass in training mode.
+
+        The auxiliary loss of the model inside is added, if it has one.
+        """
         if self._auxiliary_loss is None:
             raise RuntimeError(
                 "NoisyNodes has an auxiliary loss only after a forward pass in training mode; call "
                 "model.train() and the model first."
             )
-        return self._auxiliary_loss
+        inner = traits(self.model).auxiliary_loss
+        return self._auxiliary_loss if inner is None else self._auxiliary_loss + inner()
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the loss: it belongs to one backward pass, and copies of the model have none.

@@ -53,6 +53,15 @@ def with_entropy(
     return model(*sizes, entropy=(default or PAPER) if entropy is None else entropy, **options)
 
 
+def default_step(name: str) -> Entropy:
+    """Return the entropy step that a model of :data:`MODELS` takes by itself, or ``None``."""
+    built = MODELS[name]
+    if not isinstance(built, partial) or built.func is not with_entropy:
+        return None
+    step: Entropy = built.keywords.get("default", PAPER)
+    return step
+
+
 def from_pyg(
     architecture: Callable[..., Any],
     in_channels: int,

@@ -65,7 +65,7 @@ class StateSpaceGCN(NodeClassifier):
             (GCNConv(hidden_channels, hidden_channels) for _ in range(num_layers)), entropy
         )
         self.decoder = Linear(hidden_channels, out_channels)
-        angles = torch.linspace(0, rotation, hidden_channels // 2)
+        angles = torch.linspace(rotation, 0, hidden_channels // 2).flip(0)  # one is the largest
         self.register_buffer("angles", angles, persistent=False)
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:

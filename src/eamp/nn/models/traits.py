@@ -35,3 +35,10 @@ def traits(model: object) -> ModelTraits:
     names = ModelTraits.__annotations__
     read = {name: getattr(model, name, getattr(ModelTraits, name)) for name in names}
     return cast(ModelTraits, SimpleNamespace(**read))
+
+
+def layers_inside(name: str, model: object) -> list[str] | None:
+    """Return the layers that a probe measures in a model that is the child ``name`` of a module."""
+    named = traits(model).probed_layers
+    names = [named] if isinstance(named, str) else named
+    return None if names is None else [f"{name}.{each}" for each in names]

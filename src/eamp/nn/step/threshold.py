@@ -53,7 +53,7 @@ def collapse_threshold(graph: Adjacency, width: int, num_nodes: int | None = Non
         tensor([7.0711], dtype=torch.float64)
     """
     if num_nodes is None:
-        num_nodes = int(graph.max()) + 1 if isinstance(graph, Tensor) else 0
+        num_nodes = int(graph.max()) + 1 if isinstance(graph, Tensor) and graph.numel() else 0
     return unit_threshold(as_graph(graph, num_nodes, with_batch=False)) * math.sqrt(width)
 
 

@@ -164,6 +164,8 @@ def check_graphs(name: str, graphs: Sequence[object], like: Sequence[Any]) -> No
                 f"graph {number} of the {name} part has no {', '.join(missing)}; training needs "
                 f"{', '.join(needed)}.{advice}"
             )
+        if graph.x.size(0) == 0:
+            raise ValueError(f"graph {number} of the {name} part has no nodes; leave it out.")
         if graph.y.dim() not in (0, 1, 2) or (graph.y.dim() > 0 and graph.y.size(0) != 1):
             raise ValueError(
                 f"y of graph {number} of the {name} part must have shape [1], or [1, targets], but "
