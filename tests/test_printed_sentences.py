@@ -264,16 +264,90 @@ def test_sentences_on_the_rival_methods() -> None:
     plain = ["GAT", "GraphSAGE", "DropEdge", "noisy nodes"]
     assert best[plain].unstack("depth")[[16, 64]].max(axis=None) < 36
     for method in ("GAT", "GraphSAGE"):
-        change = best[f"entropic {method}"] - best[method]
-        assert change.unstack("depth")[4].max() < -2
-        assert best[f"entropic {method}"].unstack("depth")[64].max() < 30.5
+        assert best[f"entropic {method}"].unstack("depth")[64].max() < 32
+    costs = [
+        change
+        for method in ("GAT", "GraphSAGE")
+        for change in (best[method] - best[f"entropic {method}"]).unstack("depth")[4]
+    ]
+    assert f"costs GAT and GraphSAGE {min(costs):.0f} to {max(costs):.0f} points at 4" in page
     cora, citeseer = (
         f"{best['entropic GAT', data, 16]:.1f} instead of {best['GAT', data, 16]:.1f}"
         for data in ("cora", "citeseer")
     )
     assert f"{cora} on Cora and {citeseer} on CiteSeer" in page
     assert best["residual GCN", "cora"].min() > 70
-    assert round(best["residual GCN", "citeseer", 64]) == 57
+    assert best["residual GCN", "citeseer"][[16, 64]].between(55, 62).all()
+    counts = table.groupby(by)["seed"].nunique()
+    assert counts.between(2, 5).all()
+
+
+def chosen(recipe: str, data: str, kind: str) -> "pd.Series[float]":
+    """Test accuracies, in percent, of the setting and depth that validate best."""
+    table = COMPARISONS.cells(RESULTS / "evidence" / f"{recipe}.csv")
+    table["kind"] = table["name"].str.split(" [", regex=False).str[0]
+    part = table[(table["data"] == data) & (table["kind"] == kind)]
+    best = part.groupby(["name", "depth"])["best_val"].mean().idxmax()
+    part = part.set_index(["name", "depth"]).loc[[best]]
+    return 100 * part.set_index("seed")["test"].sort_index()
+
+
+def test_sentences_on_missing_and_corrupted_features() -> None:
+    page = text_of("docs/results/evidence/README.md")
+    missing, corrupted = "missing_features:cora", "corrupted_features=0.3:cora"
+    step = chosen("missing_features", missing, "entropic")
+    above = (step - chosen("missing_features", missing, "lazy walk")).mean()
+    assert f"The entropic step is {above:.1f} points above the lazy walk" in page
+    table = COMPARISONS.cells(RESULTS / "evidence" / "missing_features.csv")
+    walks = table.groupby("name")[["best_val", "test"]].mean().mul(100)
+    near, less = walks.loc["lazy walk [g = 0.75]"], walks.loc["lazy walk [g = 0.5]"]
+    assert 0.2 <= near["best_val"] - less["best_val"] <= 0.3  # a quarter of a point
+    assert f"with g = .5 the lazy walk has {less['test']:.1f}" in page
+    none, permuted = (chosen("missing_features", missing, of) for of in ("no step", "permuted"))
+    assert f"Four layers without any step have {none.mean():.1f}" in page
+    assert f"with other nodes' factors has {permuted.mean():.1f}" in page
+    means = {
+        kind: chosen("missing_features", missing, kind).mean()
+        for kind in ("GCN", "PairNorm", "APPNP", "GCNII")
+    }
+    assert min(means["GCN"], means["PairNorm"]) > max(permuted.mean(), means["APPNP"])
+    assert means["GCNII"] < min(step.mean(), none.mean()) - 10
+    walk = chosen("corrupted", corrupted, "lazy walk")
+    for kind in ("no step", "entropic", "permuted", "descent"):
+        assert abs((chosen("corrupted", corrupted, kind) - walk).mean()) <= 0.5
+    above = (chosen("corrupted", corrupted, "APPNP") - walk).mean()
+    assert f"APPNP is {above:.1f} points above it" in page
+
+
+def test_sentences_on_answers_many_hops_away() -> None:
+    page = text_of("docs/results/evidence/README.md")
+    lost = statistics.paired(
+        chosen("distant", "chains", "no step") - chosen("distant", "chains", "entropic")
+    )
+    assert f"On chains the step costs {lost.change:.1f} points" in page
+    assert lost.low > 0
+    assert (chosen("distant", "chains", "GPS") == 100).all()
+    assert chosen("distant", "chains", "PairNorm").mean() > 95
+    on = {
+        kind: chosen("distant", "distance", kind)
+        for kind in ("GPS", "residual GCN", "state space", "PairNorm", "GCNII", "entropic")
+    }
+    order = [on[kind].mean() for kind in ("GPS", "residual GCN", "state space")]
+    assert order == sorted(order, reverse=True)
+    assert order[-1] > max(on[kind].mean() for kind in ("PairNorm", "GCNII", "entropic"))
+    deviations = " and ".join(f"{on[kind].std():.0f}" for kind in ("GPS", "residual GCN"))
+    assert f"(deviations of {deviations} points)" in page
+    table = COMPARISONS.cells(RESULTS / "evidence" / "distant.csv").query("data == 'distance'")
+    by_angle = table.groupby("name")["test"].mean().mul(100)
+    turned = by_angle["state space [.5, .5]"] - by_angle["state space [0, .5]"]
+    assert f"to which rotation adds {turned:.0f} points".replace(" 7 ", " seven ") in page
+
+
+def test_the_changelog_counts_the_comparisons() -> None:
+    page = text_of("docs/results/evidence/README.md")
+    table = page.split("<!-- table: regimes -->")[1].split("<!-- end -->")[0]
+    rows = table.strip().splitlines()[2:]
+    assert f"in {len(rows)} comparisons with controls" in text_of("CHANGELOG.md")
 
 
 def test_sentences_on_untrained_networks() -> None:
@@ -353,7 +427,7 @@ def test_sentences_on_strong_steps() -> None:
     assert [round(others.min()), round(others.max())] == [12, 21]
     page = text_of("docs/results/evidence/README.md")
     assert "[12 to 21 points]" in page
-    assert "is 12 to 21 points above the same skip connection" in text_of("README.md")
+    assert "it is 12 to 21 points better than the same skip connection" in text_of("README.md")
     assert above[random_edges] > -2
     for data in found.index.unique("data"):
         change = statistics.paired((step - walk)[data])

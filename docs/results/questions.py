@@ -38,7 +38,7 @@ def of_plain_stacks() -> list[Question]:
         "λ by the mean energy": "scalar feedback, T = ∞",
         "λ by each node's energy": "node feedback, T = ∞",
         "no step, same weights": "no step, initial weights of the entropic row",
-        "no step, larger weights": LARGER,
+        "no step, scale searched": LARGER,
         "PairNorm, searched": "PairNorm, scale searched",
         "PairNorm, scale 3": "PairNorm, scale 3 per node",
     }
@@ -47,8 +47,8 @@ def of_plain_stacks() -> list[Question]:
     wide, deep = "the same, width 128", "the same, 128 layers"
     return [
         *found,
-        Question(wide, STEP, "no step, larger weights", "thermostat_wide", larger),
-        Question(deep, STEP, "no step, larger weights", "thermostat_depth", larger),
+        Question(wide, STEP, "no step, scale searched", "thermostat_wide", larger),
+        Question(deep, STEP, "no step, scale searched", "thermostat_depth", larger),
         Question(deep, STEP, "PairNorm, scale 3", "thermostat_depth", norm),
     ]
 
@@ -80,7 +80,7 @@ def of_other_data() -> list[Question]:
         "distance": "distant",
     }.items():
         where = {"data": data, "choose": True}
-        for words, name in ((SKIP, "lazy walk"), (PERMUTED, "permuted")):
+        for words, name in ((SKIP, "lazy walk"), (PERMUTED, "permuted"), (NONE, NONE)):
             names = "entropic", name
             found.append(Question(data, "step, finite T", words, recipe, names, where))
     mines = {"data": "minesweeper (ROC AUC)", "choose": True}

@@ -130,7 +130,7 @@ WITH_AND_WITHOUT = (
             "no step, initial weights of the entropic row",
             "entropic, T = 1",
         ),
-        ("larger weights", "thermostat_searched", "no step, initial scale searched"),
+        ("scale searched", "thermostat_searched", "no step, initial scale searched"),
     ),
     (
         "plain, mirrored initial weights, λ = .3 λ\\*, T = 1",

@@ -231,7 +231,7 @@ def test_works_in_inference_mode_and_half_precision() -> None:
 
 def test_before_anything_has_run() -> None:
     p = eamp.probe(gcn())
-    assert "no forward pass yet" in repr(p)
+    assert "no layer has run yet" in repr(p)
     with pytest.raises(RuntimeError, match="seen no layer run"):
         p.table()
     with pytest.raises(AttributeError, match="energy"):

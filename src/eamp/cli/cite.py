@@ -1,4 +1,4 @@
-"""Print the BibTeX entries of the methods that you used."""
+"""Print the BibTeX entries of the methods that you name."""
 
 from jsonargparse import ArgumentParser, Namespace
 

@@ -19,7 +19,7 @@ Rows = Sequence[dict[str, Any]]
 def text_summary(title: str, rows: Rows) -> str:
     """Return a table with the first, lowest, highest and last value and a sparkline."""
     if not rows:
-        return f"{title}; no forward pass yet"
+        return f"{title}; no layer has run yet"
     layout = "{:22}{:>9}{:>15}{:>15}{:>10}   {}{}"
     lines = [title, layout.format("", *HEADINGS, "over depth", "")]
     for name, values in values_by_measure(rows).items():
@@ -31,7 +31,7 @@ def text_summary(title: str, rows: Rows) -> str:
 def html_summary(title: str, rows: Rows) -> str:
     """Return the same table in HTML, in the colours of the surrounding page."""
     if not rows:
-        return f"<p>{html.escape(title)}; no forward pass yet</p>"
+        return f"<p>{html.escape(title)}; no layer has run yet</p>"
     cell = "<td style='text-align:right;font-variant-numeric:tabular-nums'>{}</td>"
     body = ""
     for name, values in values_by_measure(rows).items():

@@ -79,8 +79,10 @@ JSON_COLUMNS = tuple(name for name, kind in KINDS.items() if kind == dict[str, A
 def check_model(name: str, models: Iterable[str]) -> None:
     """Raise an error if no model has the name."""
     if name not in (known := list(models)):
+        own = " Models of your own are trained in Python, by eamp.training.train(model, data)."
         raise ValueError(
-            f"no model named {name!r}; there are {', '.join(known)}.{did_you_mean(name, known)}"
+            f"no model named {name!r}; there are {', '.join(known)}."
+            f"{own if ':' in name else did_you_mean(name, known)}"
         )
 
 
