@@ -130,6 +130,10 @@ QUESTIONS = [
         )
     ),
     Question("the same, learning rate 1e-4", STEP, NONE, "mirrored_rates", ("T = 1", NONE)),
+    *(
+        Question("the same, 256 layers", STEP, other, "mirrored_deep", ("T = 1", other))
+        for other in (NONE, "PairNorm")
+    ),
     *of_untrained_networks(),
     *of_other_data(),
 ]
