@@ -303,9 +303,21 @@ def test_auxiliary_losses_are_part_of_the_loss() -> None:
     assert math.isfinite(train(EGNN(*SIZES, num_layers=3), graph(), SHORT).val_loss)
 
 
+def test_sizes_that_the_first_input_tells_are_needed_before_training() -> None:
+    data, model = graph(), pyg.GCN(-1, 8, num_layers=2, out_channels=SIZES[2])
+    with pytest.raises(ValueError, match=r"GCN has parameters whose sizes .*call it once"):
+        train(model, data, SHORT)
+    model(data.x, data.edge_index)
+    assert len(train(model, data, SHORT.with_changes(epochs=2)).history) == 2
+
+
+@pytest.mark.parametrize("entropy", [None, {"weight": 1.0, "temperature": 1.0}])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_network_without_hidden_layers_is_trained(name: str) -> None:
-    result = train(MODELS[name](*SIZES, num_layers=0), graph(), SHORT.with_changes(epochs=2))
+def test_a_network_without_hidden_layers_is_trained(
+    name: str, entropy: dict[str, float] | None
+) -> None:
+    model = MODELS[name](*SIZES, num_layers=0, entropy=entropy)
+    result = train(model, graph(), SHORT.with_changes(epochs=2))
     assert len(result.history) == 2
     assert len(result.energy) == len(result.final_energy) <= 1
 

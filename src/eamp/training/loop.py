@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Module
+from torch.nn.parameter import is_lazy
 from tqdm import tqdm
 
 from eamp.diagnostics import probe
@@ -115,6 +116,11 @@ def train(
         5
     """
     check_module(model, "train")
+    if any(map(is_lazy, model.parameters())):
+        raise ValueError(
+            f"{type(model).__name__} has parameters whose sizes it takes from its first input; "
+            "call it once, as in model(data.x, data.edge_index), before training."
+        )
     process, told = process or SingleProcess(), traits(model)
     task = task_of(data, protocol_of(protocol))
     protocol = task.protocol

@@ -88,7 +88,9 @@ def from_pyg(
     sizes = (in_channels, hidden_channels, num_layers + 1, out_channels)
     model = architecture(*sizes, dropout=dropout, **options)
     model.convs = ModuleList(FromPyG(conv) for conv in model.convs)
-    return model if entropy is None else wrap(model, entropy, skip=f"convs.{num_layers}")
+    if entropy is None or num_layers == 0:  # without hidden layers none takes the step
+        return model
+    return wrap(model, entropy, skip=f"convs.{num_layers}")
 
 
 def noisy(
