@@ -350,6 +350,20 @@ def test_the_changelog_counts_the_comparisons() -> None:
     assert f"in {len(rows)} comparisons with controls" in text_of("CHANGELOG.md")
 
 
+def test_sentences_on_equation_5() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "paper_equation.csv")
+    found = 100 * table.pivot(index=["data", "depth", "seed"], columns="name", values="test")
+    change = (found["equation 5"] - found["no step"]).rename("change")
+    means = change.groupby(["data", "depth"]).mean()
+    page = text_of("docs/results/evidence/README.md")
+    assert f"moves no mean over three seeds by more than {means.abs().max():.1f} points" in page
+    assert (change.groupby(["data", "depth"]).count() == 3).all()
+    assert means.idxmin() == ("citeseer", 4)
+    assert round(-means.min(), 1) == round(means.abs().max(), 1)
+    assert (change["citeseer", 4] < 0).all()
+    assert found.groupby("depth").max().loc[64].max() < 25
+
+
 def test_sentences_on_untrained_networks() -> None:
     table = COMPARISONS.cells(RESULTS / "evidence" / "frozen.csv")
     page = text_of("docs/results/evidence/README.md")
