@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
+from torch_geometric.data import Batch, Data
 
 import eamp
 
@@ -105,6 +106,14 @@ def irregular_graph() -> eamp.Graph:
     return eamp.Graph(
         undirected((0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 6), (6, 7), (7, 8), (6, 8)), 10
     )
+
+
+def two_graphs() -> Batch:
+    """A batch of a ring of four nodes and a path of three, with five features."""
+    draw = torch.Generator().manual_seed(0)
+    ring, path = undirected((0, 1), (1, 2), (2, 3), (3, 0)), undirected((0, 1), (1, 2))
+    graphs = ((4, ring), (3, path))
+    return Batch.from_data_list([Data(torch.randn(n, 5, generator=draw), e) for n, e in graphs])
 
 
 def normalised_adjacency(graph: eamp.Graph) -> Tensor:

@@ -1,22 +1,12 @@
 import pytest
 import torch
-from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GCNConv, GPSConv
 
 import eamp
 from eamp.graph.components import components
 from eamp.nn import GPS
 from eamp.nn.conv.gps_layer import GPSLayer
-from problems import irregular_graph
-
-RING = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
-PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-
-
-def two_graphs() -> Batch:
-    draw = torch.Generator().manual_seed(0)
-    graphs = ((4, RING), (3, PATH))
-    return Batch.from_data_list([Data(torch.randn(n, 5, generator=draw), e) for n, e in graphs])
+from problems import irregular_graph, two_graphs
 
 
 def test_a_layer_is_convolution_and_attention_with_residual_connections() -> None:

@@ -5,20 +5,12 @@ from typing import Any
 import pytest
 import torch
 from torch_geometric import nn as pyg
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch
 
 import eamp
 from eamp.nn import EGNN, G2, GCN, MODELS, GraphLevel, NoisyNodes
 from eamp.nn.models.traits import traits
-
-RING = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
-PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-
-
-def two_graphs() -> Batch:
-    draw = torch.Generator().manual_seed(0)
-    graphs = ((4, RING), (3, PATH))
-    return Batch.from_data_list([Data(torch.randn(n, 5, generator=draw), e) for n, e in graphs])
+from problems import two_graphs
 
 
 @pytest.mark.parametrize("readout", ["mean", "sum", "max"])

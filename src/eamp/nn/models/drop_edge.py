@@ -1,15 +1,13 @@
 """DropEdge: another random part of the edges in every training step."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.nn.inits import reset
 from torch_geometric.utils import dropout_edge
 
 from eamp.graph import Adjacency, Graph, graph_for
 from eamp.nn.checks import check_module
-from eamp.nn.models.traits import layers_inside, traits
+from eamp.nn.models.model_inside import ModelInside
+from eamp.nn.models.traits import traits
 
 
 class DroppedGraph(Graph):
@@ -26,7 +24,7 @@ class DroppedGraph(Graph):
         return self._whole
 
 
-class DropEdge(Module):
+class DropEdge(ModelInside):
     r"""Any model, on a random part of the edges in every forward pass of training.
 
     From `"DropEdge: Towards Deep Graph Convolutional Networks on Node Classification"
@@ -54,20 +52,6 @@ class DropEdge(Module):
             raise ValueError(f"drop_edge must lie in [0, 1), but is {drop_edge}.")
         self.model, self.drop_edge = model, drop_edge
         self.takes_sparse_features = traits(model).takes_sparse_features
-
-    @property
-    def probed_layers(self) -> list[str] | None:
-        """The layers of the model that a probe measures, by their names in this module."""
-        return layers_inside("model", self.model)
-
-    @property
-    def auxiliary_loss(self) -> Callable[[], Tensor] | None:
-        """The auxiliary loss of the model, if it has one."""
-        return traits(self.model).auxiliary_loss
-
-    def reset_parameters(self) -> None:
-        """Reset the model."""
-        reset(self.model)
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""

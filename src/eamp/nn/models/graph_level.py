@@ -1,25 +1,23 @@
 """``GraphLevel``: any model of nodes, with a readout, as a model of graphs."""
 
 import inspect
-from collections.abc import Callable
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.nn.inits import reset
 from torch_geometric.nn.resolver import aggregation_resolver
 
 from eamp.graph import Adjacency, Graph
 from eamp.graph.edge_index_cache import set_batch
 from eamp.nn.checks import check_module
-from eamp.nn.models.traits import layers_inside, traits
+from eamp.nn.models.model_inside import ModelInside
 from eamp.nn.wrapping import has_bare_layers
 
 READOUTS = ("mean", "sum", "max")
 
 
-class GraphLevel(Module):
+class GraphLevel(ModelInside):
     r"""Any model of nodes, whose outputs are aggregated over the nodes of every graph.
 
     A model that takes a ``batch`` gets it.
@@ -52,20 +50,6 @@ class GraphLevel(Module):
         self.model, self.readout = model, readout
         self.aggregation = aggregation_resolver(readout)
         self.takes_batch = "batch" in inspect.signature(model.forward).parameters
-
-    @property
-    def probed_layers(self) -> list[str] | None:
-        """The layers of the model that a probe measures, by their names in this module."""
-        return layers_inside("model", self.model)
-
-    @property
-    def auxiliary_loss(self) -> Callable[[], Tensor] | None:
-        """The auxiliary loss of the model, if it has one."""
-        return traits(self.model).auxiliary_loss
-
-    def reset_parameters(self) -> None:
-        """Reset the model."""
-        reset(self.model)
 
     def forward(self, x: Tensor, edge_index: Adjacency, batch: Tensor | None = None) -> Tensor:
         """Return the outputs of every graph."""
