@@ -50,12 +50,17 @@ def mirror_weights(layers: Iterable[Module]) -> None:
         >>> model = GCN(16, 64, num_layers=64, out_channels=7)
         >>> mirror_weights(model.convs)
     """
+    layers = list(layers)
+    if len(layers) < 2:
+        raise ValueError(f"mirror_weights needs at least two layers, but got {len(layers)}.")
     found = [weights_of(layer) for layer in layers]
-    if len(found) < 2 or any(len(weights) != 1 for weights in found):
-        raise ValueError(
-            "mirror_weights needs at least two layers with one matrix lin.weight each, as in "
-            f"GCNConv; got {[len(weights) for weights in found]} matrices."
-        )
+    for number, (layer, weights) in enumerate(zip(layers, found, strict=True), start=1):
+        if len(weights) != 1:
+            raise ValueError(
+                "mirror_weights takes layers with one matrix, as GCNConv has in lin.weight, but "
+                f"layer {number} is a {type(layer).__name__}; leave such a model's weights as they "
+                "are."
+            )
     first, *inner, last = [weights[0] for weights in found]
     if odd := [len(weight) for weight in (first, *inner) if len(weight) % 2]:
         raise ValueError(
