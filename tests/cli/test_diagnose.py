@@ -63,3 +63,14 @@ def test_a_wrong_name_is_told_in_a_line(
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["./mm:f", ":f", "my models:f", "a..b:f"])
+def test_a_module_is_named_as_in_an_import(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "--model", name]) == 2
+    assert f"--model {name}: write a module as in an import" in capsys.readouterr().err
+
+
+def test_a_folder_is_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "--model", "gcn", "--data", "csbm", "--report", str(tmp_path)]) == 2
+    assert "--report is a file, but" in capsys.readouterr().err

@@ -225,3 +225,12 @@ def test_named_datasets_have_harder_versions(tiny: dict[str, Any], tmp_path: Pat
     assert harder.name == "missing_features:cora"
     assert harder.digest != plain.digest
     assert changed(harder, plain) == {"x"}
+
+
+def test_a_class_without_training_nodes_is_noticed(tmp_path: Path) -> None:
+    data = load("csbm:nodes=60,features=8,classes=3")
+    arrays = {name: data[name].numpy() for name in ("x", "edge_index", "y", *MASKS)}
+    arrays["train_mask"] &= arrays["y"] != 2
+    np.savez(tmp_path / "own.npz", **arrays)
+    with pytest.raises(DataError, match="one class has only 0"):
+        load(f"labels_per_class=2:{tmp_path / 'own.npz'}")

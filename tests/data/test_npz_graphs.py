@@ -176,3 +176,9 @@ def test_little_on_the_disk_that_is_much_in_memory_is_refused(
     with pytest.raises(DataError, match="write it again without compression"):
         from_npz(tmp_path / "mine.npz")
     assert from_npz(save(tmp_path, **arrays)).num_features == 2**16
+
+
+def test_a_file_without_edges_may_have_weights_for_none(tmp_path: Path) -> None:
+    arrays = {"x": np.ones((3, 2)), "edge_index": np.zeros((2, 0), np.int64), "y": np.arange(3)}
+    np.savez(tmp_path / "own.npz", **arrays, edge_weight=np.zeros(0))
+    assert from_npz(tmp_path / "own.npz").num_edges == 0

@@ -121,3 +121,21 @@ def test_a_graph_in_which_all_pairs_are_linked_is_refused() -> None:
     complete = Data(x=torch.ones(5, 1), edge_index=torch.cat([pairs, pairs.flip(0)], 1))
     with pytest.raises(DataError, match=r"all pairs of the 5 nodes are linked, .*for validation"):
         link_split(complete, val=0.2, test=0.2)
+
+
+def test_an_edge_that_is_listed_twice_is_in_one_part() -> None:
+    grid = eamp.data.load("grid:10x10")
+    one_way = grid.edge_index[:, grid.edge_index[0] < grid.edge_index[1]]
+    twice = torch.cat([one_way, one_way, one_way.flip(0), one_way.flip(0)], 1)
+    weight = torch.ones(twice.size(1))
+    train, _, test = link_split(Data(x=grid.x, edge_index=twice, edge_weight=weight))
+    passing = set(map(tuple, train.edge_index.T.tolist()))
+    tested = test.edge_label_index[:, test.edge_label == 1].T.tolist()
+    assert tested
+    assert not passing & set(map(tuple, tested))
+    assert (train.edge_weight == 2).all()
+    expected, got = (
+        link_split(Data(x=grid.x, edge_index=edges))[0].edge_index
+        for edges in (grid.edge_index, twice)
+    )
+    assert torch.equal(expected, got)

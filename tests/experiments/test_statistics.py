@@ -181,3 +181,16 @@ def test_a_sweep_against_one_of_its_runs(
     page = (tmp_path / "runs" / "comparison.md").read_text("utf-8")
     assert "minus that of “plain”" in page
     assert f"{100 * expected:+.2f}" in page
+
+
+def test_a_depth_that_the_reference_lacks_has_no_pairs() -> None:
+    """A cell of the reference has failed; its other depth is not put in its place."""
+    columns = ["name", "depth", "seed", "test_accuracy"]
+    shallow = [("a", 2, seed, 0.5 + seed / 10) for seed in (0, 1)]
+    others = [("b", depth, seed, 0.6 + seed / 10) for depth in (2, 64) for seed in (0, 1)]
+    table = pd.DataFrame([*shallow, *others], columns=columns).assign(data="cora")
+    pairs = compare(table, "a", depths={"cora": {2, 64}}).set_index(["name", "depth"])["pairs"]
+    assert pairs["b", 2] == 2
+    assert pairs["b", 64] == 0
+    pairs = compare(table, "a", depths={"cora": {2}}).set_index(["name", "depth"])["pairs"]
+    assert pairs["b", 64] == 2

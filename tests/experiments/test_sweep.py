@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import warnings
 from dataclasses import replace
@@ -21,9 +22,10 @@ import eamp
 from eamp import cli, data
 from eamp.experiments.cell import JSON_COLUMNS, Cell
 from eamp.experiments.recipe import load_recipe
+from eamp.experiments.several_seeds import mean_and_deviation
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, parts_by_metric, save, summary, sweep
-from eamp.training import TrainingWarning, checkpoints
+from eamp.training import METRICS, TrainingWarning, checkpoints
 from experiments.every_digit import EVERY_DIGIT
 
 CELLS = [
@@ -406,3 +408,23 @@ def test_without_workers_nothing_can_be_done(tmp_path: Path) -> None:
     for workers in (0, -2):
         with pytest.raises(ValueError, match=f"workers must be at least 1, but is {workers}"):
             sweep(CELLS[:1], Store(tmp_path, "study"), workers)
+
+
+@pytest.mark.filterwarnings("ignore:training diverged")
+def test_a_network_without_a_finite_reading_ends_no_sweep(
+    tmp_path: Path, in_this_process: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of two seeds of a regression diverges; the page and the table say so."""
+    values = [float("nan"), 0.5]
+    assert mean_and_deviation(values, METRICS["mae"]) == "nan ± nan"
+    assert mean_and_deviation([math.inf], METRICS["mae"]) == "inf"
+    (tmp_path / "r.yaml").write_text(
+        "{data: 'grid:5x5', depth: 2, width: 8, seeds: 2, runs: [{model: gcn, changes: "
+        "{metric: mae, epochs: 12, learning_rate: 1.0e+30}}, {model: gcn, name: good, "
+        "changes: {metric: mae, epochs: 3}}]}",
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    assert cli.main(["sweep", str(tmp_path / "r.yaml"), "--output", str(out)]) == 0
+    assert "† Training diverged." in (out / "report.html").read_text("utf-8")
+    assert "training diverged" in capsys.readouterr().err.lower()

@@ -482,3 +482,11 @@ def test_importances_come_with_enough_trials(tmp_path: Path) -> None:
     assert found["changes.learning_rate"] > found["dropout"]
     trials: list[FrozenTrial] = store.trials()
     assert module.best_table(trials, found).row_count == module.SHOWN
+
+
+def test_a_range_of_a_whole_number_is_of_whole_numbers() -> None:
+    space = {"low": 4, "high": 8}
+    assert isinstance(distribution("width", space), IntDistribution)
+    assert isinstance(distribution("dropout", {"low": 0, "high": 1}), FloatDistribution)
+    with pytest.raises(ValueError, match="it is a whole number, so low and high must be"):
+        distribution("depth", {"low": 2.5, "high": 8})

@@ -194,3 +194,26 @@ def test_a_dictionary_is_converted_once_and_again_when_a_tensor_changes() -> Non
     assert changed is not None
     assert changed.graph.num_edges == 3
     assert typed_graph_for(x, {WRITES: FORTH[:, :0]}) is None
+
+
+def test_weights_of_one_direction_are_those_of_the_relation() -> None:
+    writes, written = ("a", "writes", "p"), ("p", "rev_writes", "a")
+    edges = torch.tensor([[0, 1], [0, 1]])
+    both = {writes: edges, written: edges.flip(0)}
+    weight = {writes: torch.tensor([5.0, 7.0])}
+    one, two = (
+        eamp.TypedGraph(given, {"a": 2, "p": 2}, edge_weight=weight)[writes]
+        for given in ({writes: edges}, both)
+    )
+    assert one.edge_weight is not None
+    assert two.edge_weight is not None
+    assert torch.equal(one.edge_weight, two.edge_weight)
+    assert set(two.edge_weight.tolist()) == {5.0, 7.0}
+
+
+def test_weights_of_an_unknown_edge_type_are_refused() -> None:
+    edges = {("a", "writes", "p"): torch.tensor([[0, 1], [0, 1]])}
+    with pytest.raises(eamp.GraphError, match=r"'write', 'p'.*has no edge_index; there are"):
+        eamp.TypedGraph(edges, {"a": 2, "p": 2}, edge_weight={("a", "write", "p"): torch.ones(2)})
+    with pytest.raises(eamp.GraphError, match="number of nodes of 'p' is unknown"):
+        eamp.TypedGraph(edges, {"a": 2, "p": None})  # PyG's num_nodes_dict, without features

@@ -79,3 +79,15 @@ def test_the_readme_and_its_page_print_the_numbers_of_the_committed_run() -> Non
     assert printed is not None
     assert markdown(printed) in page
     assert TRAINING.replace(". ", ".\n") in page
+
+
+def test_networks_that_diverged_are_not_recommended() -> None:
+    read = [0.81, 0.2, 0.9, 0.95, 0.7, 0.75]
+    rows = {"data": "cora", "depth": [2, 64] * 3, "seed": 0}
+    rows["name"] = [name for name in ("Basic GCN", "GCNII", "PairNorm") for _ in range(2)]
+    rows |= {"test_accuracy": read, "best_val_accuracy": read}
+    rows["diverged"] = [None, None, 3, 3, None, None]
+    said = advice(pd.DataFrame(rows))
+    assert "GCNII" not in said
+    assert "With 64 layers, PairNorm (.750) is the most accurate on Cora" in said
+    assert advice(pd.DataFrame(rows).assign(diverged=3)) == ""

@@ -61,3 +61,14 @@ def test_the_axis_has_whole_tenths_and_ends_at_1() -> None:
     assert axis_ends(shown) == (0.3, 1.0)
     equal = pd.DataFrame({"mean": [0.5], "low": [float("nan")], "high": [float("nan")]})
     assert axis_ends(equal) == (0.5, 0.6)
+
+
+@pytest.mark.parametrize("depths", [(2, 4), (2, 2)])
+def test_a_value_that_is_not_finite_is_left_out(depths: tuple[int, int]) -> None:
+    row = {"data": "d", "runs": 1, "deviation": float("nan")}
+    rows = [
+        {**row, "name": name, "depth": depth, "mean": mean}
+        for name, depth, mean in zip("ab", depths, (0.5, float("nan")), strict=True)
+    ]
+    assert len(depth_chart(pd.DataFrame(rows), "test").panels) == 1
+    assert depth_chart(pd.DataFrame(rows[1:]), "test").panels == ()

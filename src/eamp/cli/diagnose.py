@@ -33,6 +33,8 @@ def run(options: Namespace) -> int:
 
     if options.report is not None:  # told before the model runs
         check_writable(options.report.parent)
+        if options.report.is_dir():
+            raise ValueError(f"--report is a file, but {options.report} is a folder.")
     model, data, subject = subject_of(options)
     diagnosis = report(model, data, folder=options.output)
     if options.report is not None:

@@ -15,6 +15,11 @@ def load_own_model(name: str) -> tuple[Any, Any]:
         ValueError: if there is no such module or function, or if it returns something else.
     """
     module_name, _, function_name = name.partition(":")
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise ValueError(
+            f"--model {name}: write a module as in an import, without a path or .py, and a "
+            "function, as in my_networks:deep."
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

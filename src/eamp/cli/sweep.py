@@ -75,7 +75,11 @@ def run(options: Namespace) -> int:
             if options.against is None or options.against not in set(part["name"]):
                 continue
             *_, (column, reading) = sweeps.readings_of(part).items()
-            compared = compare(part, options.against, options.by_split, column)
+            depths: dict[str, set[int]] = {cell.data: set() for cell in cells}
+            for cell in cells:
+                if cell.name == options.against:
+                    depths[cell.data].add(cell.depth)
+            compared = compare(part, options.against, options.by_split, column, depths)
             metric = sweeps.metric_of(part)
             own = "" if column == "test_accuracy" else f"_{metric}"
             key = f"comparison{own}"
@@ -105,8 +109,9 @@ def page_line(
         from eamp.report.sweep_page import write_sweep_page  # heavy, and an extra of its own
     except MissingPackageError as error:
         return f"No page was written: {error}"
-    words = ["eamp sweep", str(options.recipe), "--by_split" if options.by_split else ""]
-    words += [f"--against {shlex.quote(options.against)}" if options.against else ""]
+    words = ["eamp", "sweep", str(options.recipe), "--output", str(options.output)]
+    words += ["--by_split"] if options.by_split else []
+    words += ["--against", options.against] if options.against else []
     path = write_sweep_page(
         options.output,
         name,
@@ -115,6 +120,6 @@ def page_line(
         comparisons=comparisons,
         by_split=options.by_split,
         notices=notices,
-        command=" ".join(filter(None, words)),
+        command=shlex.join(words),
     )
     return f"The page: {path}"

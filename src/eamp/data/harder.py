@@ -36,8 +36,9 @@ def redraw_split(data: Data, _: float, rng: np.random.Generator) -> None:
 def few_labels(data: Data, number: float, rng: np.random.Generator) -> None:
     """Keep only so many training nodes of every class; validation and test nodes stay."""
     order = rng.permutation(np.flatnonzero(data.train_mask.numpy()))
-    by_class = nodes_by_class(data.y.numpy(), order)
-    if (fewest := min(map(len, by_class))) < number:
+    y = data.y.numpy()
+    by_class = nodes_by_class(y, order)
+    if (fewest := np.bincount(y[order], minlength=y.max() + 1).min()) < number:
         raise DataError(
             f"labels_per_class={number:g} needs that many training nodes of every class, but one "
             f"class has only {fewest}. Ask for at most {fewest}, or pass another split=."

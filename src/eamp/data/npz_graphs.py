@@ -128,7 +128,7 @@ def finite(name: str, values: Array, rows: str) -> npt.NDArray[np.float32]:
     """Return ``values`` in float32, and raise an error if one is NaN or infinite."""
     with np.errstate(over="ignore"):  # values beyond float32 become infinite and fail the check
         values = np.ascontiguousarray(values, dtype=np.float32)
-    wrong = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+    wrong = np.flatnonzero(~np.isfinite(values).all(axis=tuple(range(1, values.ndim))))
     if wrong.size:
         raise DataError(
             f"{name} must be finite in float32; {wrong.size} {rows} have a value that is not, "

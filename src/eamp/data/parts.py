@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from torch_geometric.data import Data, Dataset
 from torch_geometric.transforms import RandomLinkSplit
-from torch_geometric.utils import is_undirected, remove_self_loops
+from torch_geometric.utils import coalesce, is_undirected, remove_self_loops
 
 from eamp.data.errors import DataError
 from eamp.data.seeding import seeded
@@ -105,6 +105,9 @@ def link_split(
             "link prediction needs an undirected graph; load it with symmetrize=True, or pass "
             "torch_geometric.transforms.ToUndirected()(data)."
         )
+    merged, added = coalesce(edges, weights, data.num_nodes)
+    if merged.size(1) < edges.size(1):  # a link that is listed twice would train and be tested
+        edges, weights = merged, added
     links = edges.size(1) // 2
     if not (val > 0 and test > 0 and val + test < 1 and min(val, test) * links >= 1):
         raise DataError(

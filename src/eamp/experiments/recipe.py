@@ -71,7 +71,7 @@ def load_recipe(path: Path | str) -> tuple[str, list[Cell]]:
             f"{path} must be a mapping with a list of `runs`, as in `runs: [{{model: gcn}}]`."
         )
     common = {key: value for key, value in content.items() if key not in ("runs", "name")}
-    return str(content.get("name", path.stem)), cells_of(common, runs, source=str(path))
+    return str(content.get("name") or path.stem), cells_of(common, runs, source=str(path))
 
 
 def cells_of(

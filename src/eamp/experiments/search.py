@@ -112,14 +112,22 @@ def distribution(name: str, choice: Any) -> distributions.BaseDistribution:
     try:
         if isinstance(choice, list):
             return distributions.CategoricalDistribution(choice)
-        if isinstance(choice.get("step"), int):
-            return distributions.IntDistribution(**choice)
+        if isinstance(choice.get("step"), int) or KINDS.get(name) is int:
+            return distributions.IntDistribution(**whole(choice))
         return distributions.FloatDistribution(**choice)
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"{name!r} of the search must be a list, or a range as in "
             f'{{"low": 0.1, "high": 30, "log": true}}, but is {choice!r}: {error}'
         ) from error
+
+
+def whole(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a range of whole numbers, or raise an error if its ends are not."""
+    ends = [choice.get("low"), choice.get("high")]
+    if not all(isinstance(end, int) for end in ends):
+        raise ValueError("it is a whole number, so low and high must be, too")
+    return dict(choice)
 
 
 def holds(space: distributions.BaseDistribution, value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -133,9 +132,12 @@ def rule_in_words(select: str, metric: str) -> str:
 def mean_and_deviation(values: Sequence[float], metric: Metric = METRICS["accuracy"]) -> str:
     """Return the mean, with the sample standard deviation of several values; shares in percent.
 
+    A value that is not finite, of a run that diverged, makes them so, too.
+
     Example:
         >>> mean_and_deviation([0.5, 0.7]), mean_and_deviation([1.5, 1.7], METRICS["mae"])
         ('60.00 ± 14.14', '1.6 ± 0.1414')
     """
-    deviation = f" ± {metric.text(statistics.stdev(values))}" if len(values) > 1 else ""
-    return f"{metric.text(statistics.mean(values))}{deviation}"
+    with np.errstate(invalid="ignore"):
+        deviation = f" ± {metric.text(float(np.std(values, ddof=1)))}" if len(values) > 1 else ""
+        return f"{metric.text(float(np.mean(values)))}{deviation}"

@@ -1,7 +1,7 @@
 """Paired statistics: is a network better than a reference, seed by seed and split by split?"""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -110,7 +110,11 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def compare(
-    table: pd.DataFrame, reference: str, by_split: bool = False, reading: str = "test_accuracy"
+    table: pd.DataFrame,
+    reference: str,
+    by_split: bool = False,
+    reading: str = "test_accuracy",
+    depths: Mapping[str, Collection[int]] | None = None,
 ) -> pd.DataFrame:
     """Compare every network of a sweep with the run named ``reference``, on the same data.
 
@@ -123,6 +127,8 @@ def compare(
         reference: the name of a run.
         by_split: compare every split by itself.
         reading: the column that is compared.
+        depths: the depths of the reference on every dataset, of which ``table`` may lack some; by
+            default those in ``table``.
 
     Returns:
         Names of the rows, the columns of :class:`Comparison`, and ``p_..._holm`` for each p-value,
@@ -146,7 +152,8 @@ def compare(
             beside = table[table["name"] == reference]
             for column in set(by) - {"name", "depth"}:
                 beside = beside[beside[column] == place[column]]
-            if beside["depth"].nunique() > 1:
+            planned = set(beside["depth"]) if depths is None else set(depths[place["data"]])
+            if len(planned) > 1:
                 beside = beside[beside["depth"] == place["depth"]]
             found = paired(differences(part, beside, keys, reading))
         rows.append({**place, **asdict(found)})

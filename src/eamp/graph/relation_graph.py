@@ -27,9 +27,12 @@ def relation_graph(
     """Return the undirected graph of a relation from the edges of its directions.
 
     Every edge keeps its direction. So weights of repeated edges are added up, and those of opposite
-    edges are averaged, as in :class:`Graph`.
+    edges are averaged, as in :class:`Graph`. Where one direction alone has weights, its edges are
+    those of the relation.
     """
     kinds = types_of(relation)
+    if weighted := {kind: given for kind, given in edges.items() if given[1] is not None}:
+        edges = weighted
     try:
         if missing := [kind for kind in kinds if kind not in num_nodes]:
             raise GraphError(f"the number of nodes of {missing[0]!r} is unknown.")

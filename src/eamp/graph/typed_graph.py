@@ -93,6 +93,16 @@ class TypedGraph:
                 "Pass TypedGraph(data.edge_index_dict, data.num_nodes_dict)."
             )
         weights = edge_weight or {}
+        if unknown := [each for each in weights if each not in adjacency]:
+            raise GraphError(
+                f"edge_weight names the edge type {unknown[0]}, which has no edge_index; there are "
+                f"{', '.join(map(str, adjacency))}."
+            )
+        if unsized := [kind for kind, number in num_nodes.items() if number is None]:
+            raise GraphError(
+                f"the number of nodes of {unsized[0]!r} is unknown; give the type features, or "
+                "set its num_nodes."
+            )
         edges = {each: (edges, weights.get(each)) for each, edges in adjacency.items()}
         self._fill(edges, num_nodes, chosen_relations(edges, relations), symmetrize)
 

@@ -65,7 +65,8 @@ def advice(cells: pd.DataFrame) -> str:
     """
     if cells.empty:
         return ""
-    means = means_of(cells).dropna(subset="mean")
+    means = means_of(cells).dropna(subset=["mean", "validation"])
+    means = means[means["diverged"] == 0]
     depth, data = means["depth"].max(), title(cells["data"].iloc[0])
     deep = means[means["depth"] == depth].sort_values("mean", ascending=False, kind="stable")
     if deep.empty:

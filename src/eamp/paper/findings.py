@@ -49,7 +49,8 @@ def deepest_networks(deep_cells: pd.DataFrame) -> Iterator[Finding]:
     if deep_cells.empty:
         return
     means = means_of(deep_cells)
-    deep = means[means["depth"] == means["depth"].max()].dropna(subset="mean")
+    means = means[means["diverged"] == 0].dropna(subset="mean")
+    deep = means[means["depth"] == means["depth"].max()]
     best = deep.sort_values("mean", ascending=False).head(1)
     for row in pd.concat([best, deep[deep["name"] == BASIC]]).drop_duplicates().to_dict("records"):
         words = f"test accuracy of {row['name']} with {row['depth']} layers on {title(row['data'])}"

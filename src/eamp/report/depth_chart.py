@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from eamp.optional import extra
@@ -50,7 +51,10 @@ def depth_chart(
         'cora'
     """
     written = format_mean if shares else format_value
-    shown = means[means["mean"].notna()].assign(
+    means = means[np.isfinite(means["mean"])]
+    if means.empty:
+        return Figure(key, title, "No network has a finite value.", (), {}, 1)
+    shown = means.assign(
         low=(means["mean"] - means["deviation"]).clip(lower=0),
         high=(means["mean"] + means["deviation"]).clip(upper=1 if shares else None),
         value=[written(*pair) for pair in zip(means["mean"], means["deviation"], strict=True)],

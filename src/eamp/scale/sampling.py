@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from eamp.graph import Graph, GraphError
 from eamp.graph.csr import build_csr
+from eamp.graph.formats import check_weight
 from eamp.scale.halo_graph import HaloGraph
 
 
@@ -103,6 +104,8 @@ def sampled_graph(batch: Data, graph: Graph) -> SampledGraph:
         )
     count = nodes.numel()
     share = centre.bincount(minlength=count).double() / true
+    if weight is not None:
+        weight = check_weight(weight, batch.edge_index)
     scale = 1 / share[centre] if weight is None else weight[keep].double() / share[centre]
     edges = torch.stack([centre, neighbour + count])
     return SampledGraph._of(

@@ -67,3 +67,8 @@ def test_a_probe_takes_it_on_request_only() -> None:
         conv(features(), grid())
     assert "eigenspace_share" not in default.rows[0]
     assert 0 < named.eigenspace_share[0] < 1
+
+
+def test_a_graph_without_edges_has_no_further_eigenvectors() -> None:
+    share = eigenspace_share(torch.randn(30, 2), torch.zeros(2, 0, dtype=torch.long))
+    assert share == pytest.approx(1.0)

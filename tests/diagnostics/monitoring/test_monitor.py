@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Batch, Data
-from torch_geometric.nn import GCN, GCNConv
+from torch_geometric.nn import GCN, GCNConv, HeteroConv, SAGEConv
 
 import eamp
 from diagnostics.faulty_models import Apply, Stack, average, features, grid, rotate
@@ -248,3 +248,21 @@ def test_a_single_layer_is_measured_once_per_epoch() -> None:
         layer(features(), grid())
         monitor.step()
     assert len(monitor.table()) == 1
+
+
+def test_typed_layers_are_logged_by_relation_and_their_gains_left_alone() -> None:
+    torch.manual_seed(0)
+    writes, written = ("a", "writes", "p"), ("p", "written", "a")
+    cites = ("p", "cites", "p")
+    edges = torch.tensor([[0, 1, 2], [0, 1, 1]])
+    given = {writes: edges, written: edges.flip(0)}
+    given[cites] = torch.tensor([[0, 1], [1, 0]])
+    convs = {kind: SAGEConv((4, 4), 4) for kind in given}
+    model = eamp.EntropyAware(HeteroConv(convs), weight=1.0, temperature=1.0)
+    x = {"a": torch.randn(3, 4), "p": torch.randn(2, 4)}
+    with Monitor(model, gain_limit=0.5) as monitor:
+        model(x, given)
+        values = monitor.step()
+    relations = set(monitor.table()["relation"])
+    assert len(relations) == 2
+    assert len([name for name in values if name.startswith("eamp/energy/")]) == 2

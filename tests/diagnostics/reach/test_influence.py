@@ -202,3 +202,18 @@ def test_mistakes_are_answered_with_a_sentence() -> None:
         influence(model, (x.long(), edge_index))
     with pytest.raises(ValueError, match="one output row per node"):
         influence(model, (x, edge_index), run=lambda model, data: model(*data).mean(0))
+
+
+def test_gradients_that_are_not_finite_are_told() -> None:
+    conv = GCNConv(2, 2)
+    torch.nn.init.constant_(conv.lin.weight, float("nan"))
+    data = Data(x=torch.ones(3, 2), edge_index=undirected((0, 1), (1, 2)))
+    with pytest.raises(ValueError, match="gradients of node 0's output are not finite"):
+        influence(conv, data)
+
+
+@pytest.mark.parametrize("nodes", [0, -1])
+def test_a_number_of_nodes_below_1_is_refused(nodes: int) -> None:
+    data = Data(x=torch.ones(3, 2), edge_index=undirected((0, 1), (1, 2)))
+    with pytest.raises(ValueError, match=f"nodes must be at least 1.*but is {nodes}"):
+        influence(GCNConv(2, 2), data, nodes=nodes)

@@ -80,6 +80,8 @@ def next_eigenvectors(graph: Graph, k: int) -> Tensor:
     n = graph.num_nodes
     rest = n - int(component.max()) - 1
     k = min(k, rest)
+    if k == 0:
+        return torch.zeros(n, 0, dtype=torch.float64, device=graph.device)
     if n <= 4 * k + 20:  # too small for Lanczos, which needs some room
         values, vectors = np.linalg.eigh(np.stack([multiply(row) for row in np.eye(n)]))
         vectors = vectors[:, np.argsort(values)[n - k :]]

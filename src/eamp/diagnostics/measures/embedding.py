@@ -133,8 +133,8 @@ class Embedding:
             gram = products + self.x.size(0) * means.outer(means)
         else:
             gram = gram_matrix(self.over_unit(self.x.double()).T)
-        if not bool(gram.isfinite().all()):
-            return gram.new_full(gram.shape[:1], torch.nan)
+        if gram.numel() == 0 or not bool(gram.isfinite().all()):
+            return gram.new_full((max(len(gram), 1),), torch.nan)
         return torch.linalg.eigvalsh(gram).clamp(min=0).sqrt()
 
     def energy(self) -> Tensor:

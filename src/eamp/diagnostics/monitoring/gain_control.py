@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
@@ -53,7 +54,7 @@ class GainControl:
     def _note(
         self, name: str, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
     ) -> None:
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or not isinstance(out, Tensor):  # one of several types
             return
         graph = as_graph(adjacency_of_call(layer, args, kwargs), out.size(0), symmetrize=True)
         unit = stiffness(graph) / math.sqrt(out.size(1))

@@ -253,7 +253,7 @@ class Monitor:
                 row["weight"] = weights.get(row["name"], math.nan)
             self.rows.append({"epoch": epoch, **row})
         values = {
-            f"{PREFIX}/{name}/{row['layer']:02d}": value
+            f"{PREFIX}/{name}/{place_of(row)}": value
             for row in rows
             for name, value in row.items()
             if isinstance(value, float) and not math.isnan(value)
@@ -295,3 +295,9 @@ def lowest_energies(rows: list[Row]) -> dict[str, float]:
         energy = min(row["relative_energy"], row["rayleigh_quotient"])
         lowest[row["name"]] = min(energy, lowest.get(row["name"], math.inf))
     return lowest
+
+
+def place_of(row: Row) -> str:
+    """Return the layer of a row, and its relation if it has one, for the name of a logged value."""
+    relation = row.get("relation")
+    return f"{row['layer']:02d}" if relation is None else f"{row['layer']:02d}/{relation}"

@@ -162,6 +162,8 @@ def with_features(data: Any, x: Tensor) -> Any:
 def choose_nodes(nodes: int | Iterable[int], num_nodes: int, seed: int) -> Array:
     """Return the nodes to measure, each once."""
     if isinstance(nodes, int):
+        if nodes < 1:
+            raise ValueError(f"nodes must be at least 1, or numbers of nodes, but is {nodes}.")
         return sample_indices(num_nodes, nodes, seed).numpy()
     chosen = np.unique(np.asarray([int(node) for node in nodes]))
     if chosen.size == 0 or chosen[0] < 0 or chosen[-1] >= num_nodes:
@@ -175,6 +177,11 @@ def summarise(found: dict[int, tuple[Array, Array]], exact: bool) -> Influence:
 
     rows = []
     for node, (influences, distance) in found.items():
+        if not np.isfinite(influences).all():
+            raise ValueError(
+                f"the gradients of node {node}'s output are not finite; look for NaN or infinite "
+                "values among the weights and the features."
+            )
         for k in sorted({0, *distance[influences > 0].tolist()}):
             rows.append((node, k, float(influences[distance == k].sum())))
     table = pd.DataFrame(rows, columns=["node", "distance", "influence"])

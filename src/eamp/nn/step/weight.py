@@ -45,7 +45,7 @@ def as_weight(given: Weight | Mapping[str, Any]) -> Weight:
     if isinstance(given, Mapping):
         arguments = dict(given)
         name = arguments.pop("schedule", None)
-        if name not in SCHEDULES:
+        if not isinstance(name, str) or name not in SCHEDULES:
             raise ValueError(
                 f"a schedule of the weight is {{'schedule': one of {', '.join(SCHEDULES)}, ...}}, "
                 f"but is {dict(given)!r}."
