@@ -107,3 +107,19 @@ def test_torch_sparse_tensors_are_read_through_their_own_interface() -> None:
 
     SparseTensor.__module__ = "torch_sparse.tensor"
     assert same(eamp.Graph(SparseTensor()), eamp.Graph(undirected((0, 1)), 3))
+
+
+@pytest.mark.parametrize(
+    "kind", [torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32]
+)
+def test_integers_of_any_width_are_read(kind: torch.dtype) -> None:
+    edges, batch = undirected((0, 1), (3, 4)), torch.tensor([0, 0, 0, 1, 1])
+    expected = eamp.Graph(edges, num_nodes=5, batch=batch)
+    g = eamp.Graph(edges.to(kind), num_nodes=5, batch=batch.to(kind))
+    x = torch.randn(5, 3)
+    assert g.edge_index.tolist() == expected.edge_index.tolist()
+    assert torch.equal(eamp.entropy_gradient(x, g), eamp.entropy_gradient(x, expected))
+    assert eamp.Graph(edges.to(kind).numpy()).edge_index.tolist() == expected.edge_index.tolist()
+    for values in (torch.tensor([True] * 5), torch.ones(5), torch.ones(5, dtype=torch.complex64)):
+        with pytest.raises(eamp.GraphError, match="one integer per node"):
+            eamp.Graph(edges, num_nodes=5, batch=values)

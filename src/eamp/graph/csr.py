@@ -45,8 +45,6 @@ def count_entries(edge_index: Tensor, num_nodes: int, symmetrize: bool) -> CSR |
     # Imported when a graph is built: Numba takes half a second to load.
     from eamp.graph.neighbour_lists import neighbour_lists
 
-    if edge_index.dtype not in (torch.int32, torch.int64):
-        edge_index = edge_index.long()
     row, col = (ends.contiguous().numpy() for ends in edge_index)
     index_type = index_type_of(edge_index.size(1) * (2 if symmetrize else 1), num_nodes)
     numpy_type = np.int32 if index_type is torch.int32 else np.int64
@@ -177,7 +175,8 @@ def check_batch(batch: Tensor | None, csr: CSR, num_nodes: int) -> int:
     """Return the number of graphs in a batch, after checking that its vector fits the graph."""
     if batch is None:
         return 1
-    if batch.dim() != 1 or batch.numel() != num_nodes or batch.is_floating_point():
+    whole = batch.dtype in (torch.int32, torch.int64)
+    if batch.dim() != 1 or batch.numel() != num_nodes or not whole:
         raise GraphError(
             f"batch must hold one integer per node, shape [{num_nodes}]; got {list(batch.shape)} "
             f"of {batch.dtype}."

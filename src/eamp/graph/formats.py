@@ -76,7 +76,14 @@ def read(
         num_nodes = size if size is not None else int(edges.max()) + 1 if edges.numel() else 0
     elif num_nodes < 0 or size not in (None, num_nodes):
         raise GraphError(f"num_nodes = {num_nodes}, but the adjacency has {size} nodes.")
-    return EdgeList(edges, weight, num_nodes, None if batch is None else batch.to(edges.device))
+    return EdgeList(edges, weight, num_nodes, None if batch is None else index(batch, edges.device))
+
+
+def index(numbers: Tensor, device: torch.device) -> Tensor:
+    """Return integers of any width as a type that torch indexes with; others as they are."""
+    narrow = numbers.dtype not in (torch.int32, torch.int64)
+    whole = not (numbers.is_floating_point() or numbers.is_complex() or numbers.dtype == torch.bool)
+    return numbers.to(device, torch.int64 if narrow and whole else numbers.dtype)
 
 
 def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
@@ -96,7 +103,7 @@ def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
         rows, cols = edge_index.sparse_size()
         size = None if rows is None or cols is None else square(rows, cols)
         edge_index = edge_index.as_tensor()
-    return edge_index.detach(), None, size
+    return index(edge_index.detach(), edge_index.device), None, size
 
 
 def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor | None, int]:
