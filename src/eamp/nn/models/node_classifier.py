@@ -27,7 +27,8 @@ class NodeClassifier(Module):
         hidden_channels: Size of each hidden sample.
         out_channels: Number of classes.
         num_layers: *L*, the number of hidden message-passing layers. Encoder, decoder and output
-            convolution, where a model has them, are not counted.
+            convolution, where a model has them, are not counted; PyG's models count the output
+            convolution.
         dropout: Probability of dropping a feature before every layer, encoder and decoder included.
         entropy: The entropy step of every hidden message-passing layer, as a mapping or an
             :class:`eamp.nn.EntropyStep`, or ``None`` for the model without it.
