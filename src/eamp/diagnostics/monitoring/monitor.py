@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
 from eamp.diagnostics.monitoring.gain_control import GainControl, number_of, takes_part
+from eamp.diagnostics.monitoring.logged_values import logged_values
 from eamp.diagnostics.monitoring.monitor_page import fragment, page
 from eamp.diagnostics.probing import Probe, Row
 from eamp.diagnostics.result import headline
@@ -36,7 +37,6 @@ MEASURES = (
     "effective_rank",
     "dead_units",
 )
-PREFIX = "eamp"  # of the names in a logger
 
 
 class CollapseWarning(UserWarning):
@@ -252,12 +252,7 @@ class Monitor:
             if weights:
                 row["weight"] = weights.get(row["name"], math.nan)
             self.rows.append({"epoch": epoch, **row})
-        values = {
-            f"{PREFIX}/{name}/{place_of(row)}": value
-            for row in rows
-            for name, value in row.items()
-            if isinstance(value, float) and not math.isnan(value)
-        }
+        values = logged_values(rows)
         for finding in found:
             if finding.kind not in self._present:
                 words = f"{headline(finding, len(rows))}: {finding.words}."
@@ -295,9 +290,3 @@ def lowest_energies(rows: list[Row]) -> dict[str, float]:
         energy = min(row["relative_energy"], row["rayleigh_quotient"])
         lowest[row["name"]] = min(energy, lowest.get(row["name"], math.inf))
     return lowest
-
-
-def place_of(row: Row) -> str:
-    """Return the layer of a row, and its relation if it has one, for the name of a logged value."""
-    relation = row.get("relation")
-    return f"{row['layer']:02d}" if relation is None else f"{row['layer']:02d}/{relation}"
