@@ -1,5 +1,7 @@
 """Numbers in sentences of the README and the documentation are those of the raw figures."""
 
+import json
+import re
 from collections.abc import Callable, Iterator
 
 import pandas as pd
@@ -57,7 +59,9 @@ def results_page() -> Iterator[str]:
         float(row("thermostat_searched", name).split()[0]) for name in (SAME_WEIGHTS, LARGER)
     )
     yield f"{low:.0f} to {high:.0f} % with other initial scales"
-    yield f"{float(row('mirrored', 'no step').split()[0]):.0f} % with mirrored ones"
+    yield f"{float(row('mirrored', 'no step').split()[0]):.0f} % with mirrored weights"
+    longer = float(row("thermostat", "no step").split()[0])
+    yield f"{longer:.0f} % at that learning rate with 300 epochs"
 
 
 SAME_WEIGHTS = "no step, initial weights of the entropic row"
@@ -138,7 +142,9 @@ def defaults_of_wrap() -> Iterator[str]:
     change = tests[taken[0]] - tests["no step"]
     shallow = [statistics.paired(change[depth]) for depth in (2, 4)]
     assert all(each.low < 0 < each.high for each in shallow)
-    yield leading_zero(" and ".join(f"−{-each.change:.1f}" for each in shallow)) + " points)"
+    numbers = " and ".join(f"−{-each.change:.1f}" for each in shallow)
+    ends = " and ".join(f"{each.low:.1f} to {each.high:+.1f}" for each in shallow)
+    yield leading_zero(f"({numbers} points, with intervals of {ends})".replace("-", "−"))
     yield f"brings {change[32].mean():.0f} points at 32 layers"
 
 
@@ -207,14 +213,6 @@ def depth_page() -> Iterator[str]:
     yield f"({change_of_plain.replace('-', '−')})"
 
 
-def gcnii() -> Iterator[str]:
-    table = pd.read_csv(RESULTS / "gcnii_cora.csv")
-    for column in ("test_accuracy", "best_val_accuracy"):
-        values = 100 * table[column]
-        yield f"{values.mean():.2f} ± {values.std():.2f}"
-    yield mean(trained("GCNII"))
-
-
 def figure_3() -> Iterator[str]:
     """The ends of the curves, and PairNorm on CiteSeer, in the page of the paper."""
     tables = paper_tables.all_tables(load_frames(RESULTS / "paper"))
@@ -241,7 +239,6 @@ SENTENCES: dict[str, tuple[Callable[[], Iterator[str]], ...]] = {
         thresholds,
         closed_form,
     ),
-    "docs/results/gcnii_cora.md": (gcnii,),
     "docs/results/paper/README.md": (figure_3,),
     "src/eamp/ops/README.md": (gradient,),
 }
@@ -347,10 +344,11 @@ def test_sentences_on_answers_many_hops_away() -> None:
     assert order[-1] > max(on[kind].mean() for kind in ("PairNorm", "GCNII", "entropic"))
     deviations = " and ".join(f"{on[kind].std():.0f}" for kind in ("GPS", "residual GCN"))
     assert f"(deviations of {deviations} points)" in page
-    table = COMPARISONS.cells(RESULTS / "evidence" / "distant.csv").query("data == 'distance'")
-    by_angle = table.groupby("name")["test"].mean().mul(100)
-    turned = by_angle["state space [.5, .5]"] - by_angle["state space [0, .5]"]
-    assert f"to which rotation adds {turned:.0f} points".replace(" 7 ", " seven ") in page
+    table = COMPARISONS.cells(RESULTS / "evidence" / "distant.csv")
+    by_angle = table.groupby(["data", "name"])["test"].mean().mul(100).unstack()
+    turned = (by_angle["state space [.5, .5]"] - by_angle["state space [0, .5]"]).round()
+    assert turned.to_dict() == {"chains": -7, "distance": 7}
+    assert "Its rotation adds seven points on distances, and costs seven on chains." in page
 
 
 def test_the_changelog_counts_the_comparisons() -> None:
@@ -388,9 +386,20 @@ def test_sentences_on_untrained_networks() -> None:
     lost = [(best("no step", n) - best("step above λ*", n)).mean() for n in (16, 64)]
     assert f"costs {lost[0]:.0f} points at 16 layers and {lost[1]:.0f} at 64 (Cora)" in page
     assert f"costs {lost[1]:.0f} points" in text_of("README.md")
-    for control in ("T = 10¹² above λ*", "permuted above λ*"):
-        found = statistics.paired(best("step above λ*", 16) - best(control, 16))
-        assert found.low > 0
+    part = table[table["data"] == "cora"]
+    at = 100 * part.pivot(index="seed", columns=["name", "depth"], values="test")
+
+    def changed(other: str, depth: int) -> statistics.Comparison:
+        """The step beside a control with the same gain, and T = 1 if there is one."""
+        return statistics.paired(at["step above λ* [g = 2, T = 1]", depth] - at[other, depth])
+
+    own, linear = "permuted above λ* [g = 2, T = 1]", "T = 10¹² above λ* [g = 2]"
+    numbers = [f"{changed(own, depth).change:.1f}" for depth in (16, 64)]
+    assert f"own factor is {numbers[0]} points better than other nodes' factors at 16" in page
+    assert f"at 16 layers and {numbers[1]} at 64" in page
+    assert f"T = 10¹² is {changed(linear, 16).change:.1f} points below T = 1 at 16 layers" in page
+    assert all(changed(name, depth).low > 0 for name, depth in ((own, 16), (own, 64), (linear, 16)))
+    assert changed(linear, 64).low < 0 < changed(linear, 64).high
     below = {depth: best("step below λ*", depth) - best("no step", depth) for depth in (4, 16, 64)}
     for change in below.values():
         found = statistics.paired(change)
@@ -451,12 +460,18 @@ def test_sentences_on_strong_steps() -> None:
     assert [round(others.min()), round(others.max())] == [12, 21]
     page = text_of("docs/results/evidence/README.md")
     assert "[12 to 21 points]" in page
-    assert "it is 12 to 21 points better than the same skip connection" in text_of("README.md")
+    bounded = "T = 0.1 is then 12 to 21 points better than this skip connection"
+    assert bounded in text_of("README.md")
     assert above[random_edges] > -2
     for data in found.index.unique("data"):
         change = statistics.paired((step - walk)[data])
         assert change.low > 0 or data == random_edges
     assert statistics.paired((step - walk)[random_edges]).high > 0
+    regimes = page.split("<!-- table: regimes -->")[1].split("<!-- end -->")[0].splitlines()
+    beside = [line for line in regimes if "share .9" in line and "no step" in line]
+    assert len(beside) == 4
+    for line in beside:  # on the three graphs of the sentence, none is separated from no step
+        assert line.endswith("not separated |") != line.startswith("| extra_edges")
     corrupted = (step - none)["corrupted_features=0.3:cora"]
     assert -1 < corrupted.mean() < 0
     others = (found["T = 0.1, permuted"] - step).groupby("data").mean()
@@ -548,8 +563,12 @@ def test_sentences_on_consistency_on_the_public_splits() -> None:
     assert "half a point above 75.4" in page
     assert "three tenths of a point above 85.7" in page
     cora = COMPARISONS.cells(RESULTS / "points" / "cora.csv")
-    ours = 100 * cora[cora["name"] == "ours, consistency"]["test"]
-    assert stats.ttest_1samp(ours, 85.7).pvalue < 0.001
+    ours = 100 * cora[cora["name"] == "ours, consistency"].set_index("seed")["test"].sort_index()
+    first, later = ours[:10], ours[10:]
+    p = leading_zero(f"{stats.ttest_1samp(first, 85.7).pvalue:.2f}")
+    assert f"({first.mean():.1f} ± {first.std():.1f}; one-sample t-test, p = {p})" in page
+    assert f"have {later.mean():.1f} ± {later.std():.1f} (p < .001)" in page
+    assert stats.ttest_1samp(later, 85.7).pvalue < 0.001
 
 
 def test_sentences_on_pubmed() -> None:
@@ -631,3 +650,81 @@ def test_sentences_on_the_parts_of_our_network() -> None:
     assert round(lost["without the step"], 1) == 0.2
     assert abs(lost["without the step, restart .143"]) <= 0.1
     assert abs(lost["4 layers"]) < 0.05
+
+
+def test_sentences_on_typed_networks() -> None:
+    page = text_of("docs/results/typed/README.md")
+    epochs = re.search(r"EPOCHS, SEEDS = 64, (\d+),", text_of("docs/results/typed/train.py"))
+    assert epochs is not None
+    assert page.count(f"{epochs[1]} epochs") == 2
+    table = pd.read_csv(RESULTS / "typed" / "accuracies.csv")
+    found = table.pivot(index="seed", columns=["depth", "step"], values="test_accuracy") > 0.51
+    trained_ones = found.sum().unstack("depth")
+    assert (trained_ones.loc["without", [4, 8, 16]] == 0).all()
+    assert trained_ones.loc["with"].to_dict() == {2: 3, 4: 3, 8: 2, 16: 1}
+    assert trained_ones.loc["residual"].to_dict() == {2: 3, 4: 3, 8: 1, 16: 2}
+    assert trained_ones.loc["permuted", 4] == 2
+    means = table.groupby(["depth", "step"])["test_accuracy"].mean()
+    deviations = table.groupby(["depth", "step"])["test_accuracy"].std()
+    apart = means[4, "with"] - means[4, "linear"]
+    assert 0 < apart < deviations[4, "with"] + deviations[4, "linear"]
+    by_seed = table[table["depth"] == 8].pivot(index="seed", columns="step", values="test_accuracy")
+    assert (by_seed["with"] > by_seed[["linear", "permuted"]].max(axis=1)).all()
+    assert means[2].max() > means.drop(index=[2, 4]).max()
+
+
+def test_sentences_on_the_variants_of_the_paper() -> None:
+    """Differences from the published step over three seeds, in both readings."""
+    page = text_of("docs/results/paper/README.md")
+
+    def change(name: str, depth: int, reading: str) -> "pd.Series[float]":
+        rows = PAPER[PAPER["depth"] == depth].pivot(index="seed", columns="name", values=reading)
+        return (rows[f"Entropic GCN, {name}"] - rows["Entropic GCN"]).dropna()
+
+    def numbers(values: "pd.Series[float]") -> str:
+        return leading_zero(f"{abs(values.mean()):.3f} ± {values.std():.3f}")
+
+    paper, test = "best_val_accuracy", "test_accuracy"
+    exact = change("exact gradient", 16, paper)
+    both = change("exact gradient, detached", 16, paper)
+    assert f"costs* {numbers(exact)} in the paper's reading, and {numbers(both)}" in page
+    assert f"(−{numbers(change('exact gradient', 16, test))})" in page
+    assert statistics.paired(change("exact gradient", 16, test)).high > 0
+    deep = change("exact gradient", 64, paper)
+    assert f"+{numbers(deep)}, which three seeds do not separate" in page
+    assert statistics.paired(deep).low < 0
+    for depth in (4, 8, 16, 32, 64):
+        alone = change("detached", depth, paper)
+        assert abs(alone.mean()) < alone.std()
+    gained = change("detached", 16, test)
+    assert f"it *gains* {numbers(gained)} at 16 layers" in page
+    assert statistics.paired(gained).low > 0
+
+
+def test_sentences_on_links() -> None:
+    page = text_of("docs/results/tasks/README.md")
+    table = pd.read_csv(RESULTS / "tasks" / "links.csv")
+    found = 100 * table.pivot(index=["depth", "seed"], columns="name", values="test_metric")
+
+    def beside(other: str, depth: int) -> statistics.Comparison:
+        return statistics.paired((found["Entropic GCN"] - found[other]).loc[depth])
+
+    changes = {depth: beside("GCN", depth) for depth in (2, 4, 8)}
+    means = [each.change for each in changes.values()]
+    assert f"{min(means):.0f} to {max(means):.0f} points better with the step on average" in page
+    assert [depth for depth, each in changes.items() if each.low > 0] == [4]
+    for other in ("T = ∞", "permuted"):
+        for depth in changes:
+            assert beside(other, depth).low < 0 < beside(other, depth).high
+
+
+def test_sentences_on_the_time_of_a_training_step() -> None:
+    """The step beside our GCN without it; medians."""
+    rows = [case["ratios"] for case in json.loads(text_of("benchmarks/results.json"))["training"]]
+    medians = [{name: ratio["median"] for name, ratio in row.items()} for row in rows]
+    detached = [row["entropic / ours"] for row in medians]
+    through = [row["differentiated / fastest PyG"] / row["ours / fastest PyG"] for row in medians]
+    for values, unlike in ((detached, "detached"), (through, "differentiate")):
+        ends = f"{min(values):.1f} to {max(values):.1f} times"
+        for page in map(text_of, ("docs/scale.md", "docs/depth.md")):
+            assert any(ends in line and unlike in line for line in page.splitlines())

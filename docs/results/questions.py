@@ -55,16 +55,16 @@ def of_plain_stacks() -> list[Question]:
 
 def of_untrained_networks() -> list[Question]:
     """Compare steps above and below the threshold where only a readout is fitted."""
-    above, below, permuted = (f"{w} λ*" for w in ("step above", "step below", "permuted above"))
     found = []
     for depth in (16, 64, 256):
-        place, where = f"untrained, Cora, {depth} layers", {"depth": depth, "choose": True}
-        pairs = {
-            ("step, λ > λ\\*", NONE): (above, NONE),
-            ("step, λ < λ\\*", NONE): (below, NONE),
-            ("step, λ > λ\\*", PERMUTED): (above, permuted),
-        }
-        found += [Question(place, *words, "frozen", names, where) for words, names in pairs.items()]
+        place, at = f"untrained, Cora, {depth} layers", {"depth": depth}
+        for sign, name in ((">", "step above λ*"), ("<", "step below λ*")):
+            words, names = (f"step, λ {sign} λ\\*", NONE), (name, NONE)
+            found.append(Question(place, *words, "frozen", names, {**at, "choose": True}))
+        # In one setting: the step had temperatures to choose from, its control had not.
+        setting = "above λ* [g = 2, T = 1]"
+        names = f"step {setting}", f"permuted {setting}"
+        found.append(Question(place, "step, 2 λ\\*, T = 1", PERMUTED, "frozen", names, at))
     return found
 
 
