@@ -124,7 +124,7 @@ WITH_AND_WITHOUT = (
         ("PairNorm", "../paper/cells", "PairNorm"),
     ),
     (
-        "plain, initial weights × 1.6, λ = 2.4 λ\\*, T = 1",
+        "plain, initial weights × 1.6, chosen for the step, λ = 2.4 λ\\*, T = 1",
         (
             "thermostat_searched",
             "no step, initial weights of the entropic row",
@@ -143,7 +143,7 @@ WITH_AND_WITHOUT = (
         ("skip connection", "controls_cora", "lazy walk"),
     ),
     (
-        "initial residual (`entropic-deep-gcn`), T = 100",
+        "initial residual (`entropic-deep-gcn`), T = 100; more residual at most 500 epochs",
         ("../depth/cells", "initial residual", "initial residual, step"),
         ("more residual", "controls_cora", "initial residual .143, no step"),
     ),
