@@ -15,6 +15,7 @@ PLACES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "src/eamp/ops/README.md": "derivation.md",
+    "benchmarks/README.md": "benchmarks.md",
     "benchmarks/results.json": "results/benchmarks.json",
     "src/eamp/paper/recipes/depth.yaml": "results/deep_networks/depth.yaml",
 }
