@@ -77,6 +77,13 @@ def not_run(raw: Path) -> str:
     )
 
 
+def sources(raw: Path) -> str:
+    """Return a line of links to the raw figures of a table, and to their recipe if there is one."""
+    recipe = raw.with_suffix(".yaml")
+    links = [f"[raw figures]({raw.name})"]
+    return f"\n{' · '.join([f'[recipe]({recipe.name})'] * recipe.exists() + links)}\n"
+
+
 def chosen(table: pd.DataFrame) -> pd.DataFrame:
     """Keep the setting and depth of every method that validates best, on each dataset.
 
@@ -90,14 +97,16 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
     return table[keys.isin(list(best))]
 
 
-def compare(raw: Path, reference: str, choose: bool = False) -> str:
+def compare(raw: Path, reference: str, choose: bool = False, data: str | None = None) -> str:
     """Compare every network with the one named ``reference``, on the same data, seed and split.
 
-    With ``choose``, every method has one row per dataset: the setting that validates best.
+    With ``choose``, every method has one row per dataset: the setting that validates best. With
+    ``data``, the table is about one of the datasets.
     """
     table = cells(raw)
     if table is None:
         return not_run(raw)
+    table = table if data is None else table[table["data"] == data]
     table = chosen(table) if choose else table.assign(setting="")
     by, rows = ["data", "name", "depth"], []
     compared = statistics.compare(table, reference, reading="test").to_dict("records")
@@ -110,7 +119,7 @@ def compare(raw: Path, reference: str, choose: bool = False) -> str:
     figure = "test accuracy" if (table["metric"] == "accuracy").all() else "test metric"
     runs = "splits" if "split" in table and table["split"].nunique() > 1 else "seeds"
     head = ["data", "network", *["setting"][: int(choose)], "layers", figure, runs, "epochs"]
-    return markdown([*head, f"from *{reference}*", "95 % interval", "p (Holm)"], rows)
+    return markdown([*head, f"from *{reference}*", "95 % interval", "p (Holm)"], rows) + sources(raw)
 
 
 def by_depth(raw: Path) -> str:
@@ -135,7 +144,8 @@ def by_depth(raw: Path) -> str:
             chosen = at[at["name"] == best]
             row.append(f"{reached(chosen)} ({len(chosen)})")
         rows.append(row)
-    return markdown(["method", *(f"{data}, {depth} layers" for data, depth in places)], rows)
+    head = ["method", *(f"{data}, {depth} layers" for data, depth in places)]
+    return markdown(head, rows) + sources(raw)
 
 
 def searched(raw: Path) -> str:
@@ -156,7 +166,8 @@ def searched(raw: Path) -> str:
             figure = f"{100 * means[key]:.1f}" if key in means.index else ""
             row.append(f"**{figure}**" if key in best else figure)
         rows.append(row)
-    return markdown(["setting", *(f"{data}, {depth} layers" for data, depth in places)], rows)
+    head = ["setting", *(f"{data}, {depth} layers" for data, depth in places)]
+    return markdown(head, rows) + sources(raw)
 
 
 def runs_of(

@@ -26,6 +26,12 @@ class Question(NamedTuple):
 STEP, SKIP, PERMUTED, NONE = "step, T = 1", "plain skip connection", "permuted factors", "no step"
 ENTROPIC = "entropic, T = 1"  # the row of the plain stacks
 LARGER = "no step, initial scale searched"
+HARDER = (
+    "missing_features:cora",
+    "corrupted_features=0.3:cora",
+    "labels_per_class=5:cora",
+    "extra_edges=0.5:cora",
+)
 
 
 def of_plain_stacks() -> list[Question]:
@@ -43,14 +49,13 @@ def of_plain_stacks() -> list[Question]:
         "PairNorm, scale 3": "PairNorm, scale 3 per node",
     }
     found = [Question(place, STEP, w, recipe, (ENTROPIC, name)) for w, name in controls.items()]
-    larger, norm = (ENTROPIC, LARGER), (ENTROPIC, "PairNorm, scale 3 per node")
-    wide, deep = "the same, width 128", "the same, 128 layers"
-    return [
-        *found,
-        Question(wide, STEP, "no step, scale searched", "thermostat_wide", larger),
-        Question(deep, STEP, "no step, scale searched", "thermostat_depth", larger),
-        Question(deep, STEP, "PairNorm, scale 3", "thermostat_depth", norm),
-    ]
+    wide = "the same, width 128", STEP, "no step, scale searched", "thermostat_wide"
+    found.append(Question(*wide, (ENTROPIC, LARGER)))
+    for depth in (16, 32, 128):
+        for words in ("no step, same weights", "no step, scale searched", "PairNorm, scale 3"):
+            of = f"the same, {depth} layers", STEP, words, "thermostat_depth"
+            found.append(Question(*of, (ENTROPIC, controls[words]), {"depth": depth}))
+    return found
 
 
 def of_untrained_networks() -> list[Question]:
@@ -72,8 +77,7 @@ def of_other_data() -> list[Question]:
     """Compare steps on other data, in the settings that validation chooses and in given ones."""
     found = []
     for data, recipe in {
-        "missing_features:cora": "missing_features",
-        "corrupted_features=0.3:cora": "corrupted",
+        **dict.fromkeys(HARDER, "harder"),
         "chameleon-filtered": "heterophilous",
         "actor": "actor",
         "chains": "distant",
@@ -87,13 +91,8 @@ def of_other_data() -> list[Question]:
     for words, name in (("T = ∞", "linear step"), (PERMUTED, "permuted")):
         names = "entropic", name
         found.append(Question("minesweeper", "step, finite T", words, "minesweeper", names, mines))
-    for change in (
-        "corrupted_features=0.3",
-        "labels_per_class=5",
-        "extra_edges=0.5",
-        "missing_features",
-    ):
-        place, where = f"{change}:cora, share .9 given", {"data": f"{change}:cora"}
+    for data in HARDER:
+        place, where = f"{data}, share .9 given", {"data": data}
         controls = {SKIP: "lazy walk", PERMUTED: "T = 0.1, permuted", NONE: NONE}
         for words, name in controls.items():
             names = "T = 0.1", name

@@ -24,7 +24,7 @@ from comparisons import (
     searched,
     verdicts,
 )
-from questions import QUESTIONS
+from questions import HARDER, QUESTIONS
 
 from eamp.experiments import statistics
 from eamp.experiments.statistics import p_text
@@ -53,6 +53,11 @@ def filled(text: str, path: str) -> str:
 def number(value: float) -> str:
     """Return three digits of a number, or all of a large one."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def change_in(data: str) -> str:
+    """Return the change in the name of a harder dataset: ``extra_edges`` of "extra_edges=.5:cora"."""
+    return data.split(":")[0].split("=")[0]
 
 
 def chosen_on_map(temperature: float, network: str = "Identity") -> pd.Series:
@@ -189,13 +194,13 @@ COMPARED = {
     "remedies": "plain GCN",
 }
 CHOSEN = {
-    "missing_features": "lazy walk",
-    "corrupted": "lazy walk",
     "distant": "lazy walk",
     "heterophilous": "lazy walk",
     "actor": "lazy walk",
     "minesweeper": "no step",
 }
+# A recipe whose datasets have a table each, named after the recipe and the change of the data.
+BY_CHANGE = {"harder": ("lazy walk", HARDER)}
 RIVALS = {
     "cora": "APPNP, consistency",
     "citeseer": "APPNP, consistency",
@@ -219,6 +224,13 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         **{
             name: partial(compare, EVIDENCE / f"{name}.csv", of, choose=True)
             for name, of in CHOSEN.items()
+        },
+        **{
+            f"{name}_{change_in(data)}": partial(
+                compare, EVIDENCE / f"{name}.csv", of, choose=True, data=data
+            )
+            for name, (of, datasets) in BY_CHANGE.items()
+            for data in datasets
         },
         **{name: partial(by_depth, EVIDENCE / f"{name}.csv") for name in BY_DEPTH},
         "deep_models_search": partial(searched, EVIDENCE / "deep_models_search.csv"),
