@@ -119,7 +119,8 @@ def compare(raw: Path, reference: str, choose: bool = False, data: str | None = 
     figure = "test accuracy" if (table["metric"] == "accuracy").all() else "test metric"
     runs = "splits" if "split" in table and table["split"].nunique() > 1 else "seeds"
     head = ["data", "network", *["setting"][: int(choose)], "layers", figure, runs, "epochs"]
-    return markdown([*head, f"from *{reference}*", "95 % interval", "p (Holm)"], rows) + sources(raw)
+    head += [f"from *{reference}*", "95 % interval", "p (Holm)"]
+    return markdown(head, rows) + sources(raw)
 
 
 def by_depth(raw: Path) -> str:

@@ -56,7 +56,7 @@ def number(value: float) -> str:
 
 
 def change_in(data: str) -> str:
-    """Return the change in the name of a harder dataset: ``extra_edges`` of "extra_edges=.5:cora"."""
+    """Return the change in the name of a harder dataset, as ``extra_edges`` in its prefix."""
     return data.split(":")[0].split("=")[0]
 
 
