@@ -35,6 +35,8 @@ def test_the_sentence_follows_the_numbers() -> None:
         "With 64 layers, Basic GCN (.900 ± .014) is the most accurate on Cora; GCNII has "
         ".200 ± .014. Of all depths, validation chooses 64 layers of Basic GCN (.900 ± .014)."
     )
+    others = advice(cells({"A": (0.7, 0.9), "B": (0.7, 0.5), "C": (0.7, 0.4), "D": (0.7, 0.3)}))
+    assert "on Cora; the others have .500 ± .014 (B) to .300 ± .014 (D). Of all" in others
     near = advice(cells({"A": (0.7, 0.9), "B": (0.7, 0.9), "C": (0.7, 0.9)}))
     assert "A (.900 ± .014), B (.900 ± .014) and C (.900 ± .014) are" in near
     assert advice(pd.DataFrame()) == ""

@@ -75,10 +75,9 @@ def advice(cells: pd.DataFrame) -> str:
         return ""
     good = deep["mean"] > deep["mean"].max() - NEAR
     first = [f"{row['name']} ({text(row)})" for row in deep[good].to_dict("records")]
-    others = [f"; {row['name']} has {text(row)}" for row in deep[~good].to_dict("records")]
     verb = "is" if len(first) == 1 else "are"
     deepest = f"With {format_count(depth, 'layer')}, {listed(first)} {verb} the most accurate"
-    deepest += f" on {data}{''.join(others)}."
+    deepest += f" on {data}{of_the_others(deep[~good].to_dict('records'))}."
     # Test nodes choose nothing: of all depths, take the network that validates best.
     chosen = means.loc[means["validation"].idxmax()].to_dict()
     overall = f"Of all depths, validation chooses {layers(chosen)} of {chosen['name']}"
@@ -88,6 +87,14 @@ def advice(cells: pd.DataFrame) -> str:
         best = plain.loc[plain["validation"].idxmax()].to_dict()
         overall += f", and for {BASIC} {layers(best)} ({text(best)})"
     return f"{deepest} {overall}."
+
+
+def of_the_others(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the accuracies of the other networks, from the highest to the lowest."""
+    if len(rows) < 2:
+        return "".join(f"; {row['name']} has {text(row)}" for row in rows)
+    ends = (f"{text(row)} ({row['name']})" for row in (rows[0], rows[-1]))
+    return f"; the others have {' to '.join(ends)}"
 
 
 def listed(names: Sequence[str]) -> str:
