@@ -13,6 +13,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "G2": ("#0f9d75", "diamond"),
     "GCNII": ("#b8599b", "cross"),
     "entropic-deep-gcn": ("#5a9e1f", "diamond"),
+    "Mirrored GCN": ("#6f66cc", "triangle-down"),
     "Residual GCN": ("#a0783c", "triangle-down"),
     "Linear": ("#b39a00", "triangle-right"),
     "EGNN": ("#3aa3c4", "triangle-left"),
