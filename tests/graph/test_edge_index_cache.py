@@ -9,7 +9,8 @@ import torch
 
 import eamp
 from eamp.graph import graph as graph_module
-from eamp.graph.edge_index_cache import _cache, as_graph, set_batch
+from eamp.graph.batches import set_batch
+from eamp.graph.edge_index_cache import _cache, as_graph
 from problems import random_graph, undirected
 
 

@@ -8,12 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import Linear, Module
+from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import Batch, Data
-from torch_geometric.nn import GCN, GCNConv, global_mean_pool
+from torch_geometric.nn import GCN, DirGNNConv, GCNConv, GraphUNet, global_mean_pool
+from torch_geometric.utils import add_self_loops
 
 import eamp
 from eamp.graph import GraphError
-from eamp.graph.edge_index_cache import as_graph, set_batch
+from eamp.graph.batches import in_a_call, set_batch
+from eamp.graph.edge_index_cache import BatchWarning, as_graph
 from eamp.nn import Cap, Feedback, Gain, Hops
 from eamp.nn.step import known_thresholds, threshold
 from eamp.ops import reference
@@ -239,7 +242,79 @@ def test_a_model_that_cannot_be_told_the_batch_leaves_it_as_it_is() -> None:
 
 def test_a_model_is_hooked_once() -> None:
     model = eamp.wrap(eamp.wrap(Classifier()))
-    assert len(model._forward_pre_hooks) == 1
+    assert len(model._forward_pre_hooks) == len(model._forward_hooks) == 1
+    assert not in_a_call()
+
+
+def compared(model: Module, graphs: list[Data]) -> tuple[Tensor, Tensor]:
+    """Return the outputs for a batch, and for its graphs one by one."""
+    batches = [Batch.from_data_list(part) for part in (graphs, *([graph] for graph in graphs))]
+    together, *alone = (model(b.x, b.edge_index, batch=b.batch) for b in batches)
+    return together, torch.cat(alone)
+
+
+def some(*sizes: int) -> list[Data]:
+    return [make_graph(nodes, 2 * nodes, nodes) for nodes in sizes]
+
+
+class OtherEdges(Module):
+    """A model that makes an ``edge_index`` of its own in every call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.both = GCNConv(WIDTH, WIDTH), DirGNNConv(GCNConv(WIDTH, WIDTH))
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        return self.both(self.conv(x, add_self_loops(edge_index)[0]), edge_index)
+
+
+@pytest.mark.parametrize("options", [{}, {"scale_free": True}, {"normalize": True}])
+def test_layers_on_edges_that_the_model_makes_know_the_batch(options: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    model = eamp.wrap(OtherEdges().double(), **options).eval()
+    close(*compared(model, some(5, 9, 60)))
+    assert not in_a_call()
+
+
+def test_a_checkpointed_segment_finds_the_batch_again() -> None:
+    class Segmented(Classifier):
+        def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:
+            out = checkpoint(self.gnn, x, edge_index, use_reentrant=False)
+            return self.out(global_mean_pool(out, batch))
+
+    data, gradients = Batch.from_data_list(some(5, 9, 60)), []
+    for kind in (Classifier, Segmented):
+        torch.manual_seed(0)
+        model = eamp.wrap(kind().double(), normalize=True)
+        model(data.x, data.edge_index, data.batch).square().sum().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    close(*gradients)
+
+
+@pytest.mark.parametrize("first", ["inner", "outer"])
+def test_a_model_in_a_model_keeps_the_batch_of_the_whole(first: str) -> None:
+    torch.manual_seed(0)
+    model = Classifier().double().eval()
+    parts = [model.gnn, model] if first == "inner" else [model, model.gnn]
+    for part in parts:
+        eamp.wrap(part)
+    close(*compared(model, some(5, 9, 60)))
+
+
+def test_an_error_inside_a_model_ends_its_call() -> None:
+    model, data = eamp.wrap(Classifier().double()), Batch.from_data_list(some(5, 9))
+    with pytest.raises((ValueError, RuntimeError)):
+        model(data.x[:, :2], data.edge_index, data.batch)
+    assert not in_a_call()
+
+
+def test_pooled_graphs_are_told() -> None:
+    model = eamp.wrap(GraphUNet(WIDTH, 8, WIDTH, depth=2).double())
+    data = Batch.from_data_list(some(5, 9))
+    with pytest.warns(BatchWarning, match="after pooling"):
+        model(data.x, data.edge_index, data.batch)
+    fixed = eamp.wrap(GraphUNet(WIDTH, 8, WIDTH, depth=2).double(), weight=1.0)
+    fixed(data.x, data.edge_index, data.batch)
 
 
 def test_the_graph_of_an_edge_index_knows_the_last_batch() -> None:
@@ -266,6 +341,10 @@ def test_a_compiled_model_with_a_batch_wants_a_graph() -> None:
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     with pytest.raises((GraphError, RuntimeError), match="batch"):
         compiled(batch.x, batch.edge_index, batch.batch)
+    torch.compiler.reset()
+    with pytest.raises(GraphError, match="which nodes form a graph"):  # with breaks in the graph
+        torch.compile(model, backend="aot_eager")(batch.x, batch.edge_index, batch.batch)
+    assert not in_a_call()
     fixed = eamp.wrap(Classifier().double(), weight=1.0)
     torch.compiler.reset()
     compiled = torch.compile(fixed, fullgraph=True, backend="aot_eager")

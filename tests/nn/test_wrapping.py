@@ -1,20 +1,31 @@
 import copy
 from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 import torch
 import torch_geometric.nn as pyg
 from torch import Tensor
-from torch.nn import Linear, ModuleList, ReLU
-from torch_geometric.nn import GAT, GCN, GIN, PNA, DeepGCNLayer, GCNConv, GraphSAGE, SAGEConv
+from torch.nn import Linear, Module, ModuleList, ReLU
+from torch_geometric.nn import (
+    GAT,
+    GCN,
+    GIN,
+    LINKX,
+    PNA,
+    DeepGCNLayer,
+    GATConv,
+    GCNConv,
+    GraphSAGE,
+    SAGEConv,
+)
 
 import eamp
 from eamp.nn import EntropyStep
 from eamp.nn.step.options import StepOptions
 from eamp.nn.wrapping import WrapOptions, message_passing_layers
-from problems import irregular_graph
+from problems import irregular_graph, undirected
 
 GRAPH = irregular_graph()
 EDGES = GRAPH.edge_index
@@ -315,3 +326,50 @@ def test_wrapped_models_compile_in_one_graph() -> None:
 def test_the_outermost_layers_are_found_in_order() -> None:
     names = [name for name, _ in message_passing_layers(eamp.wrap(MODELS["GCN"](), skip="convs.1"))]
     assert names == ["convs.0", "convs.1", "convs.2"]
+
+
+class EncoderAndHead(Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.head = GCN(4, 8, 2, 8), GAT(8, 4, 2, 3)
+
+    def forward(self, x: Tensor, edge_index: Any) -> Tensor:
+        return self.head(self.encoder(x, edge_index), edge_index)
+
+
+def wrapped_names(model: Module) -> list[str]:
+    return [name for name, part in model.named_modules() if isinstance(part, eamp.EntropyAware)]
+
+
+@pytest.mark.parametrize("skip", ["encoder", "encoder.convs", GCN, ["encoder", "last"]])
+def test_a_part_that_is_skipped_is_skipped_with_its_layers(skip: Any) -> None:
+    names = ["head.convs.0", "head.convs.1"]
+    expected = names[:1] if isinstance(skip, list) else names
+    assert wrapped_names(eamp.wrap(EncoderAndHead(), skip=skip)) == expected
+
+
+def test_bare_layers_of_a_wrapped_model_take_a_graph() -> None:
+    torch.manual_seed(0)
+    edge_index, x = undirected((0, 1), (1, 2), (2, 3)), torch.randn(4, 4)
+    model = eamp.wrap(EncoderAndHead(), skip=["encoder", "last"])
+    assert torch.equal(model(x, eamp.Graph(edge_index)), model(x, edge_index))
+    assert torch.equal(model(x, edge_index=eamp.Graph(edge_index)), model(x, edge_index))
+    eamp.wrap(model, skip="last")  # the encoder as well
+    assert len(wrapped_names(model)) == 3
+    eamp.unwrap(model)
+    assert not any(part._forward_pre_hooks for part in model.modules())
+
+
+def test_containers_and_layers_without_features_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"holds layers.*encoder\.convs\.0"):
+        eamp.wrap(EncoderAndHead(), only="encoder.convs")
+    with pytest.raises(ValueError, match=r"without features.*skip=\['edge_lin'\]"):
+        eamp.wrap(LINKX(9, 4, 4, 2, 1))
+
+
+def test_the_same_options_may_be_spelled_otherwise() -> None:
+    model = eamp.wrap(EncoderAndHead(), weight=1, temperature=2)
+    assert eamp.wrap(model, weight=1.0, temperature=2.0) is model
+    with pytest.raises(ValueError, match="already wrapped"):
+        eamp.wrap(model, weight=1.5, temperature=2.0)
+    eamp.wrap(model, weight=1.5, temperature=2.0, skip=[GCNConv, GATConv])

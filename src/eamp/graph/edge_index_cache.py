@@ -7,6 +7,7 @@ where the step itself reads some hundreds. On other devices comparing would stal
 the version counter decides. When the tensor is freed, so is its graph.
 """
 
+import warnings
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 from weakref import ref
@@ -15,49 +16,41 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 
+from eamp.graph.batches import Tie, forget_calls, running_batch, tie_of, version
 from eamp.graph.csr import CSR, index_type_of
 from eamp.graph.errors import GraphError
 from eamp.graph.graph import Adjacency, Graph
 from eamp.graph.transforms import outside_transforms, transformed, unmapped
 
 
+class BatchWarning(UserWarning):
+    """A step that is not the same alone and in a batch."""
+
+
 class Cached(NamedTuple):
     """The graphs of one adjacency tensor, and the contents that they were made of.
 
-    The key of a graph is its number of nodes, whether it was made undirected, and whether it knows
-    a ``batch``.
+    The key of a graph is its number of nodes, whether it was made undirected, and its tie to a
+    ``batch``.
     """
 
     contents: tuple[Tensor, ...]
     version: int
-    graphs: dict[tuple[int, bool, bool], Graph]
+    graphs: dict[tuple[int, bool, Tie | None], Graph]
     typed_graphs: dict[Hashable, Any]  # see eamp.graph.typed_graph_cache
 
 
+COMPILED = (
+    "under torch.compile the entropy step cannot see from edge_index which nodes form a graph; "
+    "pass eamp.Graph(edge_index, batch=batch) in place of edge_index."
+)
+POOLED = (
+    "a layer got a graph of other nodes than those of the batch that its model was called with, as "
+    "after pooling; its step takes thresholds and means over all graphs of the batch. Pass "
+    "weight= a number, without normalize and scale_free, for a step that is the same in any batch."
+)
 # Adjacency tensors map to `Cached`, the key of a graph to a weak reference to that graph.
 _cache: WeakIdKeyDictionary = WeakTensorKeyDictionary()
-# An `edge_index` of several graphs maps to their `batch` vector and its version counter.
-_batches: WeakIdKeyDictionary = WeakTensorKeyDictionary()
-
-
-def set_batch(edge_index: Tensor, batch: Tensor | None) -> None:
-    """Let layers know the ``batch`` of an ``edge_index``, as long as the tensor lives.
-
-    Layers that are called with the ``edge_index`` alone then take means, thresholds and sums per
-    graph. ``None`` makes it one graph again.
-    """
-    known = _batches.get(edge_index)
-    if batch is None and known is not None:
-        del _batches[edge_index]
-    elif batch is not None and (
-        known is None or known[0] is not batch or known[1] != version(batch)
-    ):
-        _batches[edge_index] = (batch, version(batch))
-    else:
-        return
-    if (entry := _cache.get(edge_index)) is not None:
-        for key in [key for key in entry.graphs if key[2]]:
-            del entry.graphs[key]
 
 
 def set_graph(edge_index: Tensor, graph: Graph) -> None:
@@ -67,13 +60,18 @@ def set_graph(edge_index: Tensor, graph: Graph) -> None:
     """
     contents = (graph.edge_index,)
     assert contents[0] is not edge_index
-    keys = [(graph.num_nodes, symmetrize, False) for symmetrize in (False, True)]
-    graphs = dict.fromkeys(keys, graph)
+    graphs: dict[tuple[int, bool, Tie | None], Graph] = {
+        (graph.num_nodes, symmetrize, None): graph for symmetrize in (False, True)
+    }
     _cache[edge_index] = Cached(contents, version(edge_index), graphs, {})
 
 
 def as_graph(
-    adjacency: Adjacency, num_nodes: int, symmetrize: bool = False, with_batch: bool = True
+    adjacency: Adjacency,
+    num_nodes: int,
+    symmetrize: bool = False,
+    with_batch: bool = True,
+    needs_batch: bool = False,
 ) -> Graph:
     """Return the :class:`Graph` of ``adjacency``, converted once per tensor and contents.
 
@@ -84,8 +82,11 @@ def as_graph(
         adjacency: a graph, or anything one can be made of.
         num_nodes: the number of its nodes.
         symmetrize: see :class:`Graph`.
-        with_batch: whether the graph of an ``edge_index`` knows what :func:`set_batch` has told, as
-            layers want it. Pure functions do not: they depend on their arguments alone.
+        with_batch: whether the graph of an ``edge_index`` knows its ``batch``
+            (:mod:`eamp.graph.batches`), as layers want it. Pure functions do not: they depend on
+            their arguments alone.
+        needs_batch: whether the caller takes sums over whole graphs. Compiled code does not know a
+            ``batch``, and then raises an error if there is one.
     """
     if isinstance(adjacency, Graph):
         return adjacency
@@ -95,17 +96,24 @@ def as_graph(
     if not isinstance(adjacency, Tensor):
         return Graph(adjacency, num_nodes, symmetrize=symmetrize)
     if torch.compiler.is_compiling():
-        rowptr, col, reverse, degree = csr_of_edge_index(adjacency, num_nodes, symmetrize)
+        found = csr_of_edge_index(adjacency, num_nodes, symmetrize, needs_batch)
+        rowptr, col, reverse, degree = found
         return Graph._of(CSR(rowptr, col, reverse, None), degree, key=adjacency)
-    return graph_of_tensor(adjacency, num_nodes, symmetrize, with_batch)
+    graph = graph_of_tensor(adjacency, num_nodes, symmetrize, with_batch)
+    if needs_batch and graph.batch is None and running_batch() is not None:
+        warnings.warn(POOLED, BatchWarning, stacklevel=2)
+    return graph
 
 
 def graph_of_tensor(adjacency: Tensor, num_nodes: int, symmetrize: bool, with_batch: bool) -> Graph:
     """Return the cached graph of a tensor, or convert it and cache the graph."""
     entry = entry_of(adjacency)
-    batch, _ = _batches.get(adjacency, (None, None)) if with_batch else (None, None)
-    key = (num_nodes, symmetrize, batch is not None)
+    tie = tie_of(adjacency, num_nodes) if with_batch else None
+    key = (num_nodes, symmetrize, tie)
     if key not in entry.graphs:
+        for old in [old for old in entry.graphs if old[2] not in (None, tie)]:
+            del entry.graphs[old]  # of a batch that the tensor had before
+        batch = None if tie is None else tie.batch
         entry.graphs[key] = Graph(adjacency, num_nodes, batch=batch, symmetrize=symmetrize)
     return entry.graphs[key]
 
@@ -125,13 +133,14 @@ def graph_for(
     symmetrize: bool = False,
     check_finite: bool = False,
     with_batch: bool = True,
+    needs_batch: bool = False,
 ) -> Graph:
     """Return the :class:`Graph` of ``adjacency``, after checking that features ``x`` fit it.
 
     Every function and layer of eamp comes in through this door. See :func:`as_graph`.
     """
     check_features(x)
-    graph = as_graph(adjacency, x.size(0), symmetrize, with_batch)
+    graph = as_graph(adjacency, x.size(0), symmetrize, with_batch, needs_batch)
     if graph.num_nodes != x.size(0):
         raise GraphError(
             f"x has {x.size(0)} rows but the graph has {graph.num_nodes} nodes; they must be the "
@@ -192,11 +201,6 @@ def dense_parts(adjacency: Tensor) -> tuple[Tensor, ...]:
     return (adjacency._indices(), adjacency._values())
 
 
-def version(adjacency: Tensor) -> int:
-    """Return the in-place version counter; inference tensors have none and are compared."""
-    return -1 if adjacency.is_inference() else adjacency._version
-
-
 def unchanged(adjacency: Tensor, entry: Cached) -> bool:
     """Return whether a tensor still holds the contents that its cached graphs were made of."""
     if adjacency.device.type != "cpu" and not adjacency.is_inference():
@@ -211,10 +215,13 @@ def unchanged(adjacency: Tensor, entry: Cached) -> bool:
 # output. Entries past rowptr[-1] are padding.
 @torch.library.custom_op("eamp::csr_of_adjacency", mutates_args=())
 def csr_of_edge_index(
-    edge_index: Tensor, num_nodes: int, symmetrize: bool
+    edge_index: Tensor, num_nodes: int, symmetrize: bool, needs_batch: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Convert an ``edge_index`` to ``rowptr``, ``col``, ``reverse`` and ``degree``."""
-    graph = as_graph(edge_index, num_nodes, symmetrize)
+    if needs_batch and tie_of(edge_index, num_nodes) is not None:
+        forget_calls()
+        raise GraphError(COMPILED)
+    graph = as_graph(edge_index, num_nodes, symmetrize, False)
     rowptr, found, opposite, _ = graph.csr
     capacity, index_type = padded_size(edge_index, num_nodes, symmetrize)
     col, reverse = (found.new_zeros(capacity, dtype=index_type) for _ in range(2))
@@ -224,7 +231,7 @@ def csr_of_edge_index(
 
 @csr_of_edge_index.register_fake
 def _(
-    edge_index: Tensor, num_nodes: int, symmetrize: bool
+    edge_index: Tensor, num_nodes: int, symmetrize: bool, needs_batch: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     capacity, index_type = padded_size(edge_index, num_nodes, symmetrize)
     rowptr, col, reverse = (

@@ -1,10 +1,11 @@
 """Checks of the arguments that layers and models have in common."""
 
+import inspect
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
-from torch.nn import Module
+from torch.nn import Module, ModuleDict, ModuleList
 
 
 def check_module(given: Any, what: str) -> None:
@@ -19,6 +20,23 @@ def check_module(given: Any, what: str) -> None:
         raise TypeError(
             f"{what} needs a layer or a model, a torch.nn.Module, but got {given!r}; pass one, as "
             f"in {what}(torch_geometric.nn.GCNConv(16, 16))."
+        )
+
+
+def check_calls(layer: Module, name: str = "") -> None:
+    """Raise an error unless ``layer`` is called with features first."""
+    kind = type(layer).__name__
+    if isinstance(layer, ModuleList | ModuleDict):
+        inside = [f"{name}.{child}".lstrip(".") for child, _ in layer.named_children()]
+        raise ValueError(
+            f"{name or 'the module'} is a {kind}, which holds layers and is none itself; name "
+            f"them one by one, as in {inside}."
+        )
+    if next(iter(inspect.signature(layer.forward).parameters), "") == "edge_index":
+        raise ValueError(
+            f"{name or 'the layer'} is a {kind}, which is called with edge_index and without "
+            f"features, so that there is no embedding to take a step from; leave it out with "
+            f"skip=[{name!r}]."
         )
 
 

@@ -11,7 +11,7 @@ from torch.nn import Module, Parameter
 
 from eamp.functional import energy_on
 from eamp.graph import Graph, as_graph, check_features, graph_for
-from eamp.nn.checks import check_module, refuse_features
+from eamp.nn.checks import check_calls, check_module, refuse_features
 from eamp.nn.conv.from_pyg import call_with_edges
 from eamp.nn.edge_index_position import edge_index_position
 from eamp.nn.step.layer_state import LayerState, Position
@@ -86,6 +86,7 @@ class EntropyAware(Module):
     ) -> None:
         super().__init__()
         check_module(conv, "EntropyAware")
+        check_calls(conv)
         given = {"weight": weight, "temperature": temperature, **with_current_names(options)}
         self.step = step = EntropyStep.of(given)
         check_typed(conv, step)
@@ -145,7 +146,8 @@ class EntropyAware(Module):
         place = self._edge_index_position - 1
         adjacency, args, kwargs = call_with_edges(self.conv, place, args, kwargs)
         if not self.is_bare:  # before the layer, whose own errors say less about a wrong edge_index
-            adjacency = as_graph(adjacency, x.size(0), self.step.symmetrize)
+            options = {"symmetrize": self.step.symmetrize, "needs_batch": self.needs_batch}
+            adjacency = as_graph(adjacency, x.size(0), **options)
         out = self.conv(x, *args, **kwargs)
         if not isinstance(out, Tensor):
             raise TypeError(
@@ -168,6 +170,13 @@ class EntropyAware(Module):
     def is_bare(self) -> bool:
         """Whether no step is taken, because λ is 0."""
         return isinstance(self.weight, (int, float)) and self.weight == 0
+
+    @property
+    def needs_batch(self) -> bool:
+        """Whether the step depends on more of a graph than the neighbours of a node."""
+        step = self.step
+        shuffled = step.variant == "permuted"
+        return step.normalize or step.scale_free or shuffled or callable(step.weight)
 
     def _with_step(
         self, out: Tensor, at: Tensor, graph: Graph, position: Position | None

@@ -8,10 +8,11 @@ from torch.nn import Module
 from torch_geometric.nn import HeteroConv, MessagePassing
 
 from eamp.nn.batch_hook import add_batch_hook, remove_batch_hook
-from eamp.nn.checks import check_module
+from eamp.nn.checks import check_calls, check_module
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.entropic import number_layers
 from eamp.nn.entropy_aware import EntropyAware
+from eamp.nn.graph_hook import add_graph_hooks, remove_graph_hook
 from eamp.nn.step.options import (
     PRESETS,
     EntropyStep,
@@ -81,9 +82,9 @@ def wrap(
             formula, for the options that are left out.
         only: names (as in ``model.named_modules()``) or types to wrap. A type need not be a PyG
             layer: any module that is called with features and an ``edge_index`` can be wrapped.
-        skip: names or types to leave as they are. ``"last"`` is the message-passing layer that was
-            registered last, unless a layer has that name. Skip the last layer of a classifier,
-            which makes logits.
+        skip: names or types to leave as they are, with all layers inside them. ``"last"`` is the
+            message-passing layer that was registered last, unless a layer has that name. Skip the
+            last layer of a classifier, which makes logits.
         **options: the options of :class:`eamp.nn.EntropyStep`, such as ``weight`` and
             ``temperature``.
 
@@ -129,27 +130,34 @@ def wrap(
     pending: list[tuple[Module, Module, Module]] = []  # so that an error leaves the model as it is
     edge_types = edge_types_of_layers(model)
 
+    def skipped(name: str, module: Module) -> bool:
+        return name in names_skip or isinstance(module, types_skip)
+
     def chosen(name: str, module: Module) -> bool:
-        if name in names_skip or isinstance(module, types_skip):
-            return False
         if only is not None:
             return name in names_only or isinstance(module, types_only)
         return is_message_passing(module)
 
-    found = list(message_passing_layers(model, also=chosen))
-    layers = [layer for _, layer in found]
+    def counts(name: str, module: Module) -> bool:
+        return chosen(name, module) and not skipped(name, module)
+
+    layers = [layer for _, layer in message_passing_layers(model, also=counts)]
     last = layers[-1] if layers and LAST in names_skip and not is_name else None
 
     def visit(module: Module, name: str) -> Module:
-        if module is last:
-            return module
+        if module is last or skipped(name, module):
+            return module  # with everything inside
         if isinstance(module, EntropyAware):
-            if chosen(name, module.conv) or chosen(name + ".conv", module.conv):
+            inner = name + ".conv"
+            picked = chosen(name, module.conv) or chosen(inner, module.conv)
+            if picked and not skipped(inner, module.conv):
                 check_same(name, module, wanted)
             return module
         if chosen(name, module):
             if module not in wrappers:
+                check_calls(module, name)
                 check_not_bipartite(module, name, edge_types.get(module))
+                remove_graph_hook(module)
                 wrappers[module] = EntropyAware.of(module, copy.deepcopy(wanted))
             return wrappers[module]
         inside = only is not None and isinstance(module, HeteroConv)  # layers of single relations
@@ -174,6 +182,7 @@ def wrap(
         )
     if not isinstance(wrapped, EntropyAware):
         add_batch_hook(wrapped)
+        add_graph_hooks(bare_layers(wrapped))
     return number_layers(wrapped)
 
 
@@ -191,6 +200,7 @@ def unwrap(model: Module) -> Module:
     if isinstance(model, EntropyAware):
         return unwrap(model.conv)
     remove_batch_hook(model)
+    remove_graph_hook(model)
     restore_class(model)
     for child in list(model.children()):
         replace(model, child, unwrap(child))
@@ -217,9 +227,15 @@ def message_passing_layers(
         yield from message_passing_layers(child, path, also)
 
 
+def bare_layers(model: Module) -> list[Module]:
+    """Return the layers of PyG in a model that are not wrapped."""
+    found = (layer for _, layer in message_passing_layers(model))
+    return [layer for layer in found if isinstance(layer, MessagePassing)]
+
+
 def has_bare_layers(model: Module) -> bool:
     """Return whether a model has bare layers of PyG, which do not take an :class:`eamp.Graph`."""
-    return any(isinstance(layer, MessagePassing) for _, layer in message_passing_layers(model))
+    return bool(bare_layers(model))
 
 
 def replace(parent: Module, old: Module, new: Module) -> None:
@@ -258,8 +274,8 @@ def check_names(model: Module, names: set[str]) -> None:
 
 def check_same(name: str, there: EntropyAware, wanted: EntropyStep) -> None:
     """Raise an error if a layer is wrapped with other options than those wanted."""
-    # Compared as text, since every layer has its own copy of a schedule.
-    if repr(there.step) != repr(wanted):
+    # Schedules that learn are compared as text, since every layer has its own copy.
+    if there.step != wanted and repr(there.step) != repr(wanted):
         raise ValueError(
             f"{name or 'the layer'} is already wrapped with {there.step}; call eamp.unwrap(model) "
             f"before wrapping it with {wanted}."

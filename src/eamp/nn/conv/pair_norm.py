@@ -34,7 +34,7 @@ class PairNorm(Module):
 
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Centre and scale the features; the means are those over all nodes of a graph."""
-        graph = graph_for(x, edge_index)
+        graph = graph_for(x, edge_index, needs_batch=True)
         wide = widen(x)  # half precision holds neither the sums nor the squares
         wide = wide - graph.mean(wide)
         if self.scale_individually:

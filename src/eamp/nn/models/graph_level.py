@@ -1,6 +1,7 @@
 """``GraphLevel``: any model of nodes, with a readout, as a model of graphs."""
 
 import inspect
+from contextlib import nullcontext
 from typing import Literal
 
 import torch
@@ -9,7 +10,7 @@ from torch.nn import Module
 from torch_geometric.nn.resolver import aggregation_resolver
 
 from eamp.graph import Adjacency, Graph
-from eamp.graph.edge_index_cache import set_batch
+from eamp.graph.batches import running_with, set_batch
 from eamp.nn.checks import check_module
 from eamp.nn.models.model_inside import ModelInside
 from eamp.nn.wrapping import has_bare_layers
@@ -59,9 +60,11 @@ class GraphLevel(ModelInside):
             graph = Graph(edge_index, x.size(0), batch=batch)
         if batch is None and isinstance(graph, Graph):
             batch = graph.batch
-        if isinstance(graph, Tensor) and not torch.compiler.is_compiling():
+        compiled = torch.compiler.is_compiling()
+        if isinstance(graph, Tensor) and not compiled:
             set_batch(graph, batch)  # for the layers that are called with edge_index alone
-        out = self.model(x, graph, batch=batch) if self.takes_batch else self.model(x, graph)
+        with nullcontext() if compiled else running_with(batch):
+            out = self.model(x, graph, batch=batch) if self.takes_batch else self.model(x, graph)
         graphs = graph.num_graphs if isinstance(graph, Graph) else None
         if batch is None:
             batch, graphs = x.new_zeros(x.size(0)).long(), 1

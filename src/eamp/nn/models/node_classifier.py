@@ -65,7 +65,7 @@ class NodeClassifier(Module):
 
     def graph_of(self, x: Tensor, edge_index: Adjacency) -> Graph:
         """Return the graph, after checking that the features fit it and the first layer."""
-        graph = graph_for(x, edge_index)
+        graph = graph_for(x, edge_index, needs_batch=True)
         if self.in_channels is not None and x.size(1) != self.in_channels:
             raise ValueError(
                 f"x has {x.size(1)} features per node, but this {type(self).__name__} was made "
