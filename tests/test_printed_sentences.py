@@ -472,6 +472,10 @@ def test_sentences_on_strong_steps() -> None:
     assert len(beside) == 4
     for line in beside:  # on the three graphs of the sentence, none is separated from no step
         assert line.endswith("not separated |") != line.startswith("| extra_edges")
+    missing = statistics.paired((step - none)["missing_features:cora"])
+    ends = f"95 % interval {missing.low:+.1f} to {missing.high:+.1f}"
+    sentence = f"it is {missing.change:.1f} points above it ({ends}, not corrected)"
+    assert sentence in text_of("README.md")
     corrupted = (step - none)["corrupted_features=0.3:cora"]
     assert -1 < corrupted.mean() < 0
     others = (found["T = 0.1, permuted"] - step).groupby("data").mean()
