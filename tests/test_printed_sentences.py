@@ -419,6 +419,22 @@ def test_sentences_on_untrained_networks() -> None:
             assert best(better, 256, data).mean() - max(steps) > 8
 
 
+def test_sentences_on_plain_stacks_of_other_depths() -> None:
+    table = COMPARISONS.cells(RESULTS / "evidence" / "thermostat_depth.csv")
+    found = 100 * table.pivot(index=["depth", "seed"], columns="name", values="test")
+    change = found[SAME_WEIGHTS] - found["entropic, T = 1"]
+    above = [statistics.paired(change[depth]) for depth in (16, 32)]
+    assert all(each.pairs == 10 for each in above)
+    numbers = " and ".join(f"{each.change:.1f}" for each in above)
+    ends = " and ".join(f"{each.low:+.1f} to {each.high:+.1f}" for each in above)
+    evidence, readme = map(text_of, ("docs/results/evidence/README.md", "README.md"))
+    sentence = f"are {numbers} points above it over ten seeds (95 % intervals {ends})"
+    assert sentence.replace("-", "−") in evidence
+    assert f"are {numbers} points above it" in readme
+    assert f"the step is {numbers} points below none" in evidence
+    assert found[SAME_WEIGHTS][128].min() < 20 < 40 < found[SAME_WEIGHTS][128].max()
+
+
 def test_sentences_on_feedback_without_entropy() -> None:
     table = COMPARISONS.cells(RESULTS / "evidence" / "thermostat_searched.csv")
     found = 100 * table.pivot(index="seed", columns="name", values="test")
