@@ -84,6 +84,7 @@ class ProbeOfGraphs(Probe):
         super().__init__(model, *args, **options)
         self.batch = batch
         self.by_graph: list[Row] = []
+        self.cuts: dict[Graph, list[tuple[Tensor, Graph]]] = {}
 
     def _also_measure(
         self,
@@ -97,10 +98,16 @@ class ProbeOfGraphs(Probe):
         if out.size(0) == self.batch.numel() and graph is not None:
             name = self.watched[layer]
             about = {"layer": len(self.rows) + 1, "name": name, "type": type_name(layer)}
-            for number in range(int(self.batch.max()) + 1):
-                nodes = (self.batch == number).nonzero().squeeze(1)
-                part = subgraph(graph, nodes)
+            for number, (nodes, part) in enumerate(self._cuts_of(graph)):
                 size = {"graph": number, "nodes": nodes.numel(), "width": out.size(1)}
                 measured = self.measures.evaluate(out.detach()[nodes], part)
                 self.by_graph.append({**about, **size, **measured})
         return {}
+
+    def _cuts_of(self, graph: Graph) -> list[tuple[Tensor, Graph]]:
+        """Return the nodes and the graph of every graph of the batch, cut out once."""
+        if graph not in self.cuts:
+            numbers = range(int(self.batch.max()) + 1)
+            nodes = [(self.batch == number).nonzero().squeeze(1) for number in numbers]
+            self.cuts[graph] = [(some, subgraph(graph, some)) for some in nodes]
+        return self.cuts[graph]
