@@ -9,9 +9,8 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data
 
-from eamp.diagnostics.measures.embedding import Embedding
 from eamp.diagnostics.measures.named_measures import MeasureSelection
-from eamp.diagnostics.probing import Probe, Row
+from eamp.diagnostics.probing import LayerCall, Probe, Row
 from eamp.diagnostics.running import evaluation_mode, run_model
 from eamp.diagnostics.watched_layers import type_name
 from eamp.graph import Graph
@@ -86,21 +85,13 @@ class ProbeOfGraphs(Probe):
         self.by_graph: list[Row] = []
         self.cuts: dict[Graph, list[tuple[Tensor, Graph]]] = {}
 
-    def _also_measure(
-        self,
-        layer: Module,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        entering: Embedding | None,
-        out: Tensor,
-        graph: Graph | None,
-    ) -> Row:
-        if out.size(0) == self.batch.numel() and graph is not None:
-            name = self.watched[layer]
-            about = {"layer": len(self.rows) + 1, "name": name, "type": type_name(layer)}
-            for number, (nodes, part) in enumerate(self._cuts_of(graph)):
-                size = {"graph": number, "nodes": nodes.numel(), "width": out.size(1)}
-                measured = self.measures.evaluate(out.detach()[nodes], part)
+    def _also_measure(self, call: LayerCall) -> Row:
+        if call.out.size(0) == self.batch.numel() and call.graph is not None:
+            name = self.watched[call.layer]
+            about = {"layer": len(self.rows) + 1, "name": name, "type": type_name(call.layer)}
+            for number, (nodes, part) in enumerate(self._cuts_of(call.graph)):
+                size = {"graph": number, "nodes": nodes.numel(), "width": call.out.size(1)}
+                measured = self.measures.evaluate(call.out.detach()[nodes], part)
                 self.by_graph.append({**about, **size, **measured})
         return {}
 

@@ -16,7 +16,7 @@ from eamp.diagnostics.causes.linear_maps import LinearMaps
 from eamp.diagnostics.causes.linear_probe import LabelledNodes
 from eamp.diagnostics.causes.replay import without_aggregation
 from eamp.diagnostics.measures.embedding import Embedding, embedding_of
-from eamp.diagnostics.probing import Probe, Row
+from eamp.diagnostics.probing import LayerCall, Probe, Row
 from eamp.graph import Graph
 from eamp.ops.precision import accumulate_dtype
 
@@ -76,32 +76,27 @@ class Dissection(Probe):
         # Only ratios are read, which need no more digits than the embedding itself has.
         return accumulate_dtype(x)
 
-    def _also_measure(
-        self,
-        layer: Module,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        entering: Embedding | None,
-        out: Tensor,
-        graph: Graph | None,
-    ) -> Row:
+    def _also_measure(self, call: LayerCall) -> Row:
+        entering, graph = call.entering, call.graph
         x: Tensor | None = None
         if entering is not None and is_dense(entering.x):
-            x = args[0] if args else kwargs["x"]
+            x = call.args[0] if call.args else call.kwargs["x"]
         if self.features is None and x is not None:
             self.features, self.graph = x.detach(), graph
         alone, leaf = None, None
         if self.parts and x is not None:
             leaf = x.detach().requires_grad_(self.recording)
             with torch.set_grad_enabled(self.recording), self.linear_maps.reused(x, leaf):
-                alone = without_aggregation(layer, leaf, args, kwargs, out.shape)
+                alone = without_aggregation(
+                    call.layer, leaf, call.args, call.kwargs, call.out.shape
+                )
         self.linear_maps.clear()
         row = {f"input_{name}": value for name, value in state(entering).items()}
         row |= {f"alone_{name}": value for name, value in state(embedding_of(alone, graph)).items()}
         if self.nodes is not None:
-            row["probe_accuracy"] = self.nodes.accuracy(out)
+            row["probe_accuracy"] = self.nodes.accuracy(call.out)
         if self.recording:
-            self.calls.append(Call(x, out, leaf, alone, self.jacobians))
+            self.calls.append(Call(x, call.out, leaf, alone, self.jacobians))
         return row
 
     def finish(self, out: Any) -> tuple[str, ...]:
