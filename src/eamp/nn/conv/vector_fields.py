@@ -29,11 +29,6 @@ class VectorField(Module):
         """Return the tensors that are computed once, at time 0."""
         return ()
 
-    def reset_parameters(self) -> None:
-        """Reset every layer of the field."""
-        for child in self.children():
-            reset(child)
-
 
 class RandomWalkDiffusion(VectorField):
     r"""Diffusion with the transition matrix of a random walk.
@@ -162,7 +157,7 @@ class AllenCahn(VectorField):
 
     def reset_parameters(self) -> None:
         """Reset the attraction, and α and δ to their initial values."""
-        super().reset_parameters()
+        reset(self.attraction)
         torch.nn.init.constant_(self.logit_coupling, math.log(self.coupling / (1 - self.coupling)))
         torch.nn.init.constant_(self.logit_well, math.log(self.well / (1 - self.well)))
 
