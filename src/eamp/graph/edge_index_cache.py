@@ -120,18 +120,14 @@ def entry_of(adjacency: Tensor) -> Cached:
 
 
 def graph_for(
-    x: Tensor,
-    adjacency: Adjacency,
-    symmetrize: bool = False,
-    check_finite: bool = False,
-    with_batch: bool = True,
+    x: Tensor, adjacency: Adjacency, check_finite: bool = False, with_batch: bool = True
 ) -> Graph:
     """Return the :class:`Graph` of ``adjacency``, after checking that features ``x`` fit it.
 
     Every function and layer of eamp comes in through this door. See :func:`as_graph`.
     """
     check_features(x)
-    graph = as_graph(adjacency, x.size(0), symmetrize, with_batch)
+    graph = as_graph(adjacency, x.size(0), with_batch=with_batch)
     if graph.num_nodes != x.size(0):
         raise GraphError(
             f"x has {x.size(0)} rows but the graph has {graph.num_nodes} nodes; they must be the "
