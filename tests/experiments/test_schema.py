@@ -5,8 +5,17 @@ from dataclasses import asdict, fields, replace
 
 import pytest
 
-from eamp.experiments.cell import JSON_COLUMNS, TEXT_COLUMNS, Cell
-from eamp.experiments.schema import DEFAULTS, HELP, SCHEMA, job_key, same_cell, upgraded
+from eamp.experiments.cell import Cell
+from eamp.experiments.schema import (
+    DEFAULTS,
+    HELP,
+    JSON_COLUMNS,
+    SCHEMA,
+    TEXT_COLUMNS,
+    job_key,
+    same_cell,
+    upgraded,
+)
 
 CELL = Cell("gcn", "csbm", 2, name="GCN", width=8, changes={"epochs": 3})
 

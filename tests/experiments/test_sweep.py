@@ -20,8 +20,9 @@ from rich.table import Table
 
 import eamp
 from eamp import cli, data
-from eamp.experiments.cell import JSON_COLUMNS, Cell
+from eamp.experiments.cell import Cell
 from eamp.experiments.recipe import load_recipe
+from eamp.experiments.schema import JSON_COLUMNS
 from eamp.experiments.several_seeds import mean_and_deviation
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import layer_energies, parts_by_metric, save, summary, sweep

@@ -65,7 +65,7 @@ def test_an_operator_without_a_derivative_has_none() -> None:
     def doubled(x: Tensor) -> Tensor:
         return 2 * x.detach()
 
-    operator = Operator("eamp_tests::doubled", doubled, like_first)
+    operator = Operator("eamp_tests::doubled", doubled, like_first, plain=doubled)
     x = torch.ones(2, requires_grad=True)
     assert not operator(x).requires_grad
     torch.library.opcheck(operator.registered, (torch.ones(2),))

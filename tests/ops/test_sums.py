@@ -8,6 +8,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 import eamp
 from eamp import ops
+from eamp.graph.csr import rows_of_entries, unpadded
 from eamp.graph.edge_index_cache import csr_of_edge_index
 from eamp.nn import GCNConv
 from eamp.ops import reference
@@ -138,7 +139,7 @@ def test_padding_past_the_last_row_is_never_read() -> None:
         col=torch.cat([g.csr.col, padding]), reverse=torch.cat([g.csr.reverse, padding])
     )
     padded = eamp.Graph._of(csr, g.degree)
-    for backend in ("numba", "torch", "reference"):
+    for backend in ("numba", "torch", "reference", "edges"):
         with eamp.backend(backend):
             torch.testing.assert_close(
                 ops.squared_differences(x, padded), ops.squared_differences(x, g)
@@ -147,6 +148,34 @@ def test_padding_past_the_last_row_is_never_read() -> None:
                 ops.weighted_differences(x[:, 0], x, padded),
                 ops.weighted_differences(x[:, 0], x, g),
             )
+            left, right = x[:, 1], x[:, 2]
+            torch.testing.assert_close(
+                ops.neighbour_sums(left, x, right, padded), ops.neighbour_sums(left, x, right, g)
+            )
+
+
+def test_padding_has_a_row_of_its_own_and_can_be_left_out() -> None:
+    csr = random_graph(9, 15, weighted=True).csr
+    assert csr.edge_weight is not None
+    padded = csr._replace(
+        col=torch.cat([csr.col, csr.col.new_zeros(2)]),
+        reverse=torch.cat([csr.reverse, csr.reverse.new_zeros(2)]),
+        edge_weight=torch.cat([csr.edge_weight, csr.edge_weight.new_zeros(2)]),
+    )
+    assert all(torch.equal(*pair) for pair in zip(unpadded(padded), csr, strict=True))
+    assert unpadded(csr) is csr
+    expected = torch.cat([rows_of_entries(csr), torch.tensor([9, 9])])
+    assert torch.equal(rows_of_entries(padded), expected)
+
+
+@pytest.mark.parametrize("backend", ["numba", "torch", "reference", "edges"])
+def test_a_compiled_energy_leaves_out_self_loops(backend: str) -> None:
+    # They leave padding at the end of a compiled graph's CSR.
+    edge_index, x = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 2]]), torch.randn(3, 4)
+    torch.compiler.reset()
+    compiled = torch.compile(eamp.dirichlet_energy, fullgraph=True, backend="aot_eager")
+    with eamp.backend(backend):
+        torch.testing.assert_close(compiled(x, edge_index), eamp.dirichlet_energy(x, edge_index))
 
 
 @pytest.mark.slow

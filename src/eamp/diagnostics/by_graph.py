@@ -9,11 +9,10 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data
 
-from eamp.diagnostics.measures.embedding import Embedding
 from eamp.diagnostics.measures.named_measures import MeasureSelection
 from eamp.diagnostics.probing import Probe, Row
 from eamp.diagnostics.running import evaluation_mode, run_model
-from eamp.diagnostics.watched_layers import type_name
+from eamp.diagnostics.watched_layers import LayerCall, type_name
 from eamp.graph import Graph
 from eamp.graph.subgraph import subgraph
 from eamp.nn.wrapping import Selection
@@ -84,23 +83,22 @@ class ProbeOfGraphs(Probe):
         super().__init__(model, *args, **options)
         self.batch = batch
         self.by_graph: list[Row] = []
+        self.cuts: dict[Graph, list[tuple[Tensor, Graph]]] = {}
 
-    def _also_measure(
-        self,
-        layer: Module,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        entering: Embedding | None,
-        out: Tensor,
-        graph: Graph | None,
-    ) -> Row:
-        if out.size(0) == self.batch.numel() and graph is not None:
-            name = self.watched[layer]
-            about = {"layer": len(self.rows) + 1, "name": name, "type": type_name(layer)}
-            for number in range(int(self.batch.max()) + 1):
-                nodes = (self.batch == number).nonzero().squeeze(1)
-                part = subgraph(graph, nodes)
-                size = {"graph": number, "nodes": nodes.numel(), "width": out.size(1)}
-                measured = self.measures.evaluate(out.detach()[nodes], part)
+    def _also_measure(self, call: LayerCall) -> Row:
+        if call.out.size(0) == self.batch.numel() and call.graph is not None:
+            name = self.watched[call.layer]
+            about = {"layer": len(self.rows) + 1, "name": name, "type": type_name(call.layer)}
+            for number, (nodes, part) in enumerate(self._cuts_of(call.graph)):
+                size = {"graph": number, "nodes": nodes.numel(), "width": call.out.size(1)}
+                measured = self.measures.evaluate(call.out.detach()[nodes], part)
                 self.by_graph.append({**about, **size, **measured})
         return {}
+
+    def _cuts_of(self, graph: Graph) -> list[tuple[Tensor, Graph]]:
+        """Return the nodes and the graph of every graph of the batch, cut out once."""
+        if graph not in self.cuts:
+            numbers = range(int(self.batch.max()) + 1)
+            nodes = [(self.batch == number).nonzero().squeeze(1) for number in numbers]
+            self.cuts[graph] = [(some, subgraph(graph, some)) for some in nodes]
+        return self.cuts[graph]

@@ -70,28 +70,31 @@ def token_measures(
     hidden, weights = list(hidden_states), None if attentions is None else list(attentions)
     mask = check_shapes(hidden, weights, mask)
     first = 0 if weights is None or len(hidden) > len(weights) else 1
+    lengths, device = set(mask.sum(1).tolist()), hidden[0].device
+    complete = {n: Graph(all_pairs(n, device), n) for n in lengths} if weights is None else {}
     rows = []
     for layer, states in enumerate(hidden, start=first):
         for sequence, kept in enumerate(mask):
-            attention = None
-            if weights is not None:
-                attention = weights[max(layer, 1) - 1][sequence].detach()[:, kept][:, :, kept]
-            graph = token_graph(int(kept.sum()), attention, states.device)
+            if weights is None:
+                graph = complete[int(kept.sum())].to(states.device)
+            else:
+                graph = attention_graph(weights[max(layer, 1) - 1][sequence][:, kept][:, :, kept])
             row = {"layer": layer, "sequence": sequence, "tokens": graph.num_nodes}
             rows.append(row | chosen.evaluate(states[sequence][kept].detach(), graph))
     return pd.DataFrame(rows)
 
 
-def token_graph(tokens: int, attention: Tensor | None, device: torch.device) -> Graph:
-    """Return the graph of one sequence, complete or of its attention ``[heads, n, n]``."""
-    if attention is None:
-        weight = torch.ones(tokens, tokens, dtype=torch.float64, device=device)
-    else:
-        mean = attention.double().mean(0)
-        weight = (mean + mean.T) / 2
-    row, col = (~torch.eye(tokens, dtype=torch.bool, device=device)).nonzero(as_tuple=True)
-    edge_weight = None if attention is None else weight[row, col]
-    return Graph(torch.stack([row, col]), tokens, edge_weight=edge_weight)
+def attention_graph(attention: Tensor) -> Graph:
+    """Return the graph of the attention ``[heads, n, n]`` in one sequence."""
+    mean = attention.detach().double().mean(0)
+    pairs = all_pairs(mean.size(0), mean.device)
+    weight = (mean + mean.T) / 2
+    return Graph(pairs, mean.size(0), edge_weight=weight[pairs[0], pairs[1]])
+
+
+def all_pairs(tokens: int, device: torch.device) -> Tensor:
+    """Return the ``edge_index`` in which every token is a neighbour of every other."""
+    return (~torch.eye(tokens, dtype=torch.bool, device=device)).nonzero().T
 
 
 def check_shapes(

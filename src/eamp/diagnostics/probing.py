@@ -18,6 +18,7 @@ from eamp.diagnostics.measures.named_measures import MeasureSelection, select_me
 from eamp.diagnostics.rendering import html_summary, text_summary
 from eamp.diagnostics.typed_layers import relations_of_call
 from eamp.diagnostics.watched_layers import (
+    LayerCall,
     adjacency_of_call,
     models_around,
     type_name,
@@ -214,15 +215,12 @@ class Probe:
         graph = self._graph_of(adjacency_of_call(layer, args, kwargs), name or type_name(layer), x)
         row |= self.measures.evaluate(x.detach(), graph, self._precision(x))
         entering = embedding_of(args[0] if args else kwargs.get("x"), graph)
-        if "dead_units" in row:
-            # The dead units of a layer behind its activation are the zero columns of the next
-            # layer's input.
-            row["dead_inputs"] = float("nan") if entering is None else float(entering.dead_units())
+        row |= dead_inputs(row, entering)
         if self.gradients:
             row["gradient"] = float("nan")
             if x.requires_grad:
                 x.register_hook(partial(record_gradient, row))
-        row |= self._also_measure(layer, args, kwargs, entering, x, graph)
+        row |= self._also_measure(LayerCall(layer, args, kwargs, entering, x, graph))
         self.rows.append(row)
 
     def _after_typed_layer(
@@ -243,10 +241,9 @@ class Probe:
                 row |= {"relation": relation, "nodes": x.size(0), "width": x.size(1)}
                 row |= self.measures.evaluate(x, graph)
                 entering = embedding_of(given, graph)
-                if "dead_units" in row:
-                    dead = float("nan") if entering is None else float(entering.dead_units())
-                    row["dead_inputs"] = dead
-                row |= self._also_measure(layer, (given,), {}, entering, x, graph)
+                row |= dead_inputs(row, entering)
+                call = LayerCall(layer, (given,), {}, entering, x, graph)
+                row |= self._also_measure(call)
                 self.relations[relation] = graph
                 self.rows.append(row)
         except GraphError as error:
@@ -259,15 +256,7 @@ class Probe:
     def _next_layer(self) -> int:
         return int(self.rows[-1]["layer"]) + 1 if self.rows else 1
 
-    def _also_measure(
-        self,
-        layer: Module,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        entering: Embedding | None,
-        out: Tensor,
-        graph: Graph | None,
-    ) -> Row:
+    def _also_measure(self, call: LayerCall) -> Row:
         """Return further numbers about the call of a layer; a diagnosis has some."""
         return {}
 
@@ -291,6 +280,16 @@ class Probe:
 
 probe = Probe  # `with eamp.probe(model) as p` reads as the action it is
 """Another name of :class:`eamp.diagnostics.Probe`, which measures every layer of a model."""
+
+
+def dead_inputs(measured: Row, entering: Embedding | None) -> Row:
+    """Return the share of dead units at a layer's input, where that of its output is measured.
+
+    The dead units of a layer behind its activation are the zero columns of the next layer's input.
+    """
+    if "dead_units" not in measured:
+        return {}
+    return {"dead_inputs": float("nan") if entering is None else float(entering.dead_units())}
 
 
 def record_gradient(row: Row, gradient: Tensor) -> None:

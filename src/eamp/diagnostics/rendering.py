@@ -110,8 +110,9 @@ def sparkline(values: list[float]) -> str:
     )
 
 
-def svg_sparkline(values: list[float], width: int = 120, height: int = 20) -> str:
+def svg_sparkline(values: list[float]) -> str:
     """Return an SVG polyline in the colour of the surrounding text."""
+    width, height = 120, 20
     step = width / max(len(values) - 1, 1)
     points = " ".join(
         f"{k * step:.1f},{(1 - h) * (height - 4) + 2:.1f}"

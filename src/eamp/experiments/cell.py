@@ -15,15 +15,7 @@ from eamp.data.catalogue import FETCHED
 from eamp.data.harder import CHANGES, split_name
 from eamp.data.loading import GENERATORS
 from eamp.data.parts import FOLDS
-from eamp.experiments.schema import (
-    JSON_COLUMNS,
-    TEXT_COLUMNS,
-    Job,
-    Settings,
-    check_model,
-    same_cell,
-    upgraded,
-)
+from eamp.experiments.schema import Job, Settings, check_model, same_cell, upgraded
 from eamp.nn.models import MODELS
 from eamp.nn.models.description import describe
 from eamp.nn.models.graph_level import GraphLevel
@@ -44,8 +36,6 @@ TASKS = ("auto", "nodes", "graphs", "links")
 
 Stamp: TypeAlias = tuple[int, int, int]
 GraphSettings: TypeAlias = tuple[str, bool, int, int, str]
-
-__all__ = ["JSON_COLUMNS", "TEXT_COLUMNS", "Cell", "load_graph"]
 
 
 @dataclass(frozen=True)

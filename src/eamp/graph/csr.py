@@ -20,6 +20,8 @@ class CSR(NamedTuple):
         col: ``[m]``, both directions of every edge.
         reverse: ``[m]``; entry ``reverse[e]`` is the other direction of entry ``e``.
         edge_weight: ``[m]``, or ``None`` if every weight is 1.
+
+    In compiled code the last three may end in padding, past ``rowptr[-1]``: see :func:`unpadded`.
     """
 
     rowptr: Tensor
@@ -60,10 +62,20 @@ def index_type_of(entries: int, num_nodes: int) -> torch.dtype:
     return torch.int32 if max(entries, num_nodes) <= INT32_MAX else torch.int64
 
 
+def unpadded(csr: CSR) -> CSR:
+    """Return the arrays without the padding past ``rowptr[-1]`` that compiled code has."""
+    m = int(csr.rowptr[-1])
+    if m == csr.col.numel():
+        return csr
+    weight = None if csr.edge_weight is None else csr.edge_weight[:m]
+    return CSR(csr.rowptr, csr.col[:m], csr.reverse[:m], weight)
+
+
 def rows_of_entries(csr: CSR) -> Tensor:
-    """Return the row of every entry, ``[m]`` in int64."""
-    rows = torch.arange(csr.rowptr.numel() - 1, device=csr.rowptr.device)
-    return rows.repeat_interleave(csr.rowptr.diff().long(), output_size=csr.col.numel())
+    """Return the row of every entry, ``[m]`` in int64, and n for padding."""
+    ends = torch.cat([csr.rowptr, csr.rowptr.new_full((1,), csr.col.numel())])
+    rows = torch.arange(csr.rowptr.numel(), device=csr.rowptr.device)
+    return rows.repeat_interleave(ends.diff().long(), output_size=csr.col.numel())
 
 
 def degrees(csr: CSR) -> Tensor:

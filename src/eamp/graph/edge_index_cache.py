@@ -130,7 +130,6 @@ def entry_of(adjacency: Tensor) -> Cached:
 def graph_for(
     x: Tensor,
     adjacency: Adjacency,
-    symmetrize: bool = False,
     check_finite: bool = False,
     with_batch: bool = True,
     needs_batch: bool = False,
@@ -140,7 +139,7 @@ def graph_for(
     Every function and layer of eamp comes in through this door. See :func:`as_graph`.
     """
     check_features(x)
-    graph = as_graph(adjacency, x.size(0), symmetrize, with_batch, needs_batch)
+    graph = as_graph(adjacency, x.size(0), with_batch=with_batch, needs_batch=needs_batch)
     if graph.num_nodes != x.size(0):
         raise GraphError(
             f"x has {x.size(0)} rows but the graph has {graph.num_nodes} nodes; they must be the "

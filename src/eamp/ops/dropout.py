@@ -130,6 +130,4 @@ def _plain(x: Tensor, seed: Tensor, p: float, *places: Tensor | None) -> Tensor:
     return x * kept
 
 
-_dropout = Operator("eamp::dropout_at", _drop, like_first, plain=_plain).differentiated(
-    _backward, _save
-)
+_dropout = Operator("eamp::dropout_at", _drop, like_first, _plain).differentiated(_backward, _save)

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from eamp.graph import CSR, Graph
+from eamp.graph.csr import rows_of_entries, unpadded
 from eamp.ops.backends import Backend, choose
 from eamp.ops.operator import graph_operator, like_second
 from eamp.ops.precision import accumulate_dtype, in_dtype
@@ -43,9 +44,9 @@ def edge_products(x: Tensor, y: Tensor, graph: Graph) -> Tensor:
 
 @graph_operator("eamp::attention_sums", "Tensor a, Tensor x", like_second)
 def _attended(a: Tensor, x: Tensor, backend: Backend, csr: CSR) -> Tensor:
-    m, dtype = int(csr.rowptr[-1]), accumulate_dtype(x)
+    csr, dtype = unpadded(csr), accumulate_dtype(x)
     ones = torch.ones(x.size(0), dtype=dtype, device=x.device)
-    weighted = CSR(csr.rowptr, csr.col[:m], csr.reverse[:m], a[:m].to(dtype))
+    weighted = csr._replace(edge_weight=a[: csr.col.numel()].to(dtype))
     return in_dtype(backend.neighbour_sums(ones, x.to(dtype), ones, weighted, False), x.dtype)
 
 
@@ -56,13 +57,12 @@ def per_edge(x: Tensor, y: Tensor, rowptr: Tensor, col: Tensor, *_: Any) -> Tens
 
 @graph_operator("eamp::products_per_edge", "Tensor x, Tensor y", per_edge)
 def _products(x: Tensor, y: Tensor, backend: Backend, csr: CSR) -> Tensor:
-    m, dtype, rowptr = int(csr.rowptr[-1]), accumulate_dtype(x), csr.rowptr
-    row = torch.arange(x.size(0), device=x.device).repeat_interleave(rowptr.diff().long())
-    neighbour = csr.col[:m].long()
-    out = torch.zeros(m, dtype=dtype, device=x.device)
+    whole, dtype = unpadded(csr), accumulate_dtype(x)
+    row, neighbour = rows_of_entries(whole), whole.col.long()
+    out = torch.zeros(row.numel(), dtype=dtype, device=x.device)
     for left, right in zip(x.to(dtype).split(BLOCK, 1), y.to(dtype).split(BLOCK, 1), strict=True):
         out = out + (left[row] * right[neighbour]).sum(1)
-    return F.pad(out, (0, csr.col.numel() - m)).to(x.dtype)
+    return F.pad(out, (0, csr.col.numel() - row.numel())).to(x.dtype)
 
 
 def _attended_backward(ctx: Any, grad: Tensor) -> Gradients:

@@ -41,12 +41,12 @@ class Operator:
             code on users' disks is keyed by it.
         compute: the function.
         like: the shapes: a function of the same arguments that returns empty tensors.
+        plain: ``compute`` in torch's own operators, which transforms of ``torch.func``,
+            forward-mode AD and batched gradients see through.
         schema: the types of arguments and results, in torch's notation; read off the annotations
             of ``compute`` when left out.
         constants: how many of the last arguments never have a derivative. Autograd gets them as
             one object, since every argument costs it half a microsecond.
-        plain: ``compute`` in torch's own operators, which transforms of ``torch.func``,
-            forward-mode AD and batched gradients see through.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class Operator:
         name: str,
         compute: Callable[..., Any],
         like: Callable[..., Any],
+        plain: Callable[..., Any],
         schema: str | None = None,
         constants: int = 0,
-        plain: Callable[..., Any] | None = None,
     ) -> None:
         self.registered = torch.library.custom_op(name, compute, mutates_args=(), schema=schema)
         self.constants = constants
@@ -89,7 +89,7 @@ class Operator:
         if traced() or given[0].is_meta or not KNOWN.issuperset(map(type, given)):
             return self.registered(*given)
         first = len(given) - self.constants
-        if self.plain is not None and (transformed() or batched(given[:first])):
+        if transformed() or batched(given[:first]):
             return self.plain(*given)
         if self.direct is None or not torch.is_grad_enabled():
             return self.compute(*given)
@@ -120,7 +120,7 @@ def graph_operator(
             return compute(*given[:-1], "edges")
 
         schema = f"({inputs}, {CSR_SCHEMA}, str backend) -> {outputs}"
-        return Operator(name, compute, like, schema, constants + 5, plain)
+        return Operator(name, compute, like, plain, schema, constants + 5)
 
     return decorate
 

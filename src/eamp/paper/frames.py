@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from eamp.experiments.cell import JSON_COLUMNS, TEXT_COLUMNS, Cell
+from eamp.experiments.cell import Cell
 from eamp.experiments.csv_text import unescaped, write_csv
 from eamp.experiments.network_names import NETWORK, clash_of
+from eamp.experiments.schema import JSON_COLUMNS, TEXT_COLUMNS
 
 # In these columns, "None" and "NA" are names like any other.
 WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}

@@ -1,11 +1,11 @@
 """``ProcessGroup``: training of one model on one graph by several processes."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
@@ -22,23 +22,16 @@ from eamp.scale.partition import metis
 from eamp.scale.partitioned_graph import take_part
 from eamp.training.process import SingleProcess
 
-Partition = Callable[[Graph, int], Tensor]
-PARTITIONS: dict[str, Partition] = {"metis": metis}
-
 
 class ProcessGroup(SingleProcess):
     """One of several processes, each with a part of the graph and the same model.
 
     Pass it to :func:`eamp.training.train` as ``process``, on every process, once
-    ``torch.distributed`` has been initialised.
-
-    Args:
-        partition: a function that cuts a graph into a number of parts. Process 0 calls it and sends
-            the result to the others.
+    ``torch.distributed`` has been initialised. Process 0 cuts the graph and sends the result to the
+    others.
     """
 
-    def __init__(self, partition: Partition = metis) -> None:
-        self.partition = partition
+    def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.leads = self.rank == 0
         # NCCL sends tensors on GPUs only.
@@ -51,7 +44,7 @@ class ProcessGroup(SingleProcess):
         check_model(model)
         part = torch.empty(graph.num_nodes, dtype=torch.long)
         if self.leads:
-            part = self.partition(graph, self.size)
+            part = metis(graph, self.size)
         for tensor in (part, *model.state_dict().values()):
             sent = tensor.detach().to(self.device, copy=True)
             with explained_failures():
@@ -119,7 +112,7 @@ class ProcessGroup(SingleProcess):
                     f"but {said}. Start the same command, with the same files, on all of them."
                 )
 
-    def read(self, path: Path | None) -> bytes | None:
+    def read(self, path: Path) -> bytes | None:
         """Return a file on the disk of process 0; ``None`` if there is no such file."""
         content = [super().read(path) if self.leads else None]
         with explained_failures():
@@ -128,15 +121,15 @@ class ProcessGroup(SingleProcess):
 
 
 @contextmanager
-def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[SingleProcess]:
+def under_torchrun(
+    partition: Literal["metis"] | None, timeout: float = 600.0
+) -> Iterator[SingleProcess]:
     """Give a :class:`ProcessGroup` under ``torchrun``, or a :class:`SingleProcess` otherwise.
 
     Args:
-        partition: a name in :data:`PARTITIONS`.
+        partition: how to cut the graph, which several processes need to be told.
         timeout: seconds after which a process that waits for another gives up.
     """
-    if partition is not None and partition not in PARTITIONS:
-        raise ValueError(f"no partition named {partition!r}; there are {', '.join(PARTITIONS)}.")
     if partition is not None and "WORLD_SIZE" not in os.environ:
         raise ValueError(
             f"--partition {partition} cuts the graph among the processes of torchrun, but torchrun "
@@ -155,6 +148,6 @@ def under_torchrun(partition: str | None, timeout: float = 600.0) -> Iterator[Si
     # Datasets are loaded to the CPU, so gloo sends them.
     dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
     try:
-        yield ProcessGroup(PARTITIONS[partition])
+        yield ProcessGroup()
     finally:
         dist.destroy_process_group()

@@ -54,6 +54,6 @@ class SingleProcess:
     def agree(self, given: Mapping[str, Any]) -> None:
         """Raise a ValueError on every process unless all were given the same values."""
 
-    def read(self, path: Path | None) -> bytes | None:
+    def read(self, path: Path) -> bytes | None:
         """Return a file of the leading process; ``None`` if there is no such file."""
-        return path.read_bytes() if path is not None and path.exists() else None
+        return path.read_bytes() if path.exists() else None

@@ -17,6 +17,7 @@ from eamp.diagnostics.causes.linear_probe import LabelledNodes
 from eamp.diagnostics.causes.replay import without_aggregation
 from eamp.diagnostics.measures.embedding import Embedding, embedding_of
 from eamp.diagnostics.probing import Probe, Row
+from eamp.diagnostics.watched_layers import LayerCall
 from eamp.graph import Graph
 from eamp.ops.precision import accumulate_dtype
 
@@ -76,32 +77,27 @@ class Dissection(Probe):
         # Only ratios are read, which need no more digits than the embedding itself has.
         return accumulate_dtype(x)
 
-    def _also_measure(
-        self,
-        layer: Module,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        entering: Embedding | None,
-        out: Tensor,
-        graph: Graph | None,
-    ) -> Row:
+    def _also_measure(self, call: LayerCall) -> Row:
+        entering, graph = call.entering, call.graph
         x: Tensor | None = None
         if entering is not None and is_dense(entering.x):
-            x = args[0] if args else kwargs["x"]
+            x = call.args[0] if call.args else call.kwargs["x"]
         if self.features is None and x is not None:
             self.features, self.graph = x.detach(), graph
         alone, leaf = None, None
         if self.parts and x is not None:
             leaf = x.detach().requires_grad_(self.recording)
             with torch.set_grad_enabled(self.recording), self.linear_maps.reused(x, leaf):
-                alone = without_aggregation(layer, leaf, args, kwargs, out.shape)
+                alone = without_aggregation(
+                    call.layer, leaf, call.args, call.kwargs, call.out.shape
+                )
         self.linear_maps.clear()
         row = {f"input_{name}": value for name, value in state(entering).items()}
         row |= {f"alone_{name}": value for name, value in state(embedding_of(alone, graph)).items()}
         if self.nodes is not None:
-            row["probe_accuracy"] = self.nodes.accuracy(out)
+            row["probe_accuracy"] = self.nodes.accuracy(call.out)
         if self.recording:
-            self.calls.append(Call(x, out, leaf, alone, self.jacobians))
+            self.calls.append(Call(x, call.out, leaf, alone, self.jacobians))
         return row
 
     def finish(self, out: Any) -> tuple[str, ...]:
@@ -122,23 +118,24 @@ class Dissection(Probe):
                 "torch.compile runs no hooks: pass the original."
             )
         out = out[0] if isinstance(out, tuple | list) and out else out
-        notes = self._differentiate(out)
+        seed = random_gradient(out) if self.backward and isinstance(out, Tensor) else None
+        notes = self._differentiate(out, seed)
         matrix = isinstance(out, Tensor) and out.dim() == 2 and out.is_floating_point()
         fits = matrix and self.graph is not None and out.size(0) == self.graph.num_nodes
         last = state(embedding_of(out, self.graph) if fits else None)
         if self.backward:
-            last["gradient"] = length(self._seed(out)) if fits else math.nan
+            last["gradient"] = length(seed) if fits else math.nan
         following = [*self.rows[1:], {f"input_{name}": value for name, value in last.items()}]
         for row, after in zip(self.rows, following, strict=True):
             row |= {f"after_{name}": after.get(f"input_{name}", math.nan) for name in last}
         return notes
 
-    def _differentiate(self, out: Any) -> tuple[str, ...]:
+    def _differentiate(self, out: Any, seed: Tensor | None) -> tuple[str, ...]:
         if not self.recording or not isinstance(out, Tensor) or not out.requires_grad:
             return ()
         try:
-            if self.backward:
-                self._record_gradients(out)
+            if seed is not None:
+                self._record_gradients(out, seed)
             if self.jacobians:
                 record_jacobians(self.rows, self.calls)
         except (RuntimeError, NotImplementedError) as error:
@@ -148,15 +145,9 @@ class Dissection(Probe):
             self.calls = []  # they hold the graph of derivatives
         return ()
 
-    def _seed(self, out: Tensor) -> Tensor:
-        """Return the random gradient at the output."""
-        generator = torch.Generator().manual_seed(SEED)
-        return torch.randn(out.shape, generator=generator, dtype=torch.float64).to(out)
-
-    def _record_gradients(self, out: Tensor) -> None:
+    def _record_gradients(self, out: Tensor, seed: Tensor) -> None:
         edges = [edge for call in self.calls for edge in (call.out, call.x, call.inside)]
         wanted = [edge for edge in edges if edge is not None]
-        seed = self._seed(out)
         found = iter(
             torch.autograd.grad(out, wanted, seed, allow_unused=True, retain_graph=self.jacobians)
         )
@@ -201,6 +192,12 @@ class Call:
             self.alone, self.leaf, gradient, allow_unused=True, retain_graph=keep
         )
         return found
+
+
+def random_gradient(out: Tensor) -> Tensor:
+    """Return the random gradient at the output."""
+    generator = torch.Generator().manual_seed(SEED)
+    return torch.randn(out.shape, generator=generator, dtype=torch.float64).to(out)
 
 
 def record_jacobians(rows: list[Row], calls: list[Call]) -> None:

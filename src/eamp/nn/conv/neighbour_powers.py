@@ -6,6 +6,7 @@ from torch.utils.checkpoint import checkpoint
 
 from eamp import ops
 from eamp.graph import Graph
+from eamp.graph.csr import rows_of_entries
 
 CHUNK = 2**22  # differences held at a time where p is not 2: 16 MB in float32
 
@@ -23,9 +24,7 @@ def mean_powers(y: Tensor, graph: Graph, p: float) -> Tensor:
 def power_sums(y: Tensor, graph: Graph, p: float) -> Tensor:
     """Return Σ_j a_ij |y_i − y_j|^p for every node and channel, chunk by chunk."""
     csr = graph.csr
-    entries = torch.arange(csr.col.numel(), dtype=csr.rowptr.dtype, device=y.device)
-    # A compiled CSR may end in padding. Its entries get row n, which is dropped in the end.
-    row = torch.searchsorted(csr.rowptr, entries, right=True) - 1
+    row = rows_of_entries(csr)  # n for padding, a row that is dropped in the end
     weight = torch.ones_like(row) if csr.edge_weight is None else csr.edge_weight
     weight = weight.to(y.dtype).unsqueeze(1)
     total = y.new_zeros(y.size(0) + 1, y.size(1))

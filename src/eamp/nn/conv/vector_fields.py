@@ -10,6 +10,7 @@ from torch_geometric.utils import softmax
 
 from eamp import ops
 from eamp.graph import Adjacency, Graph, graph_for
+from eamp.graph.csr import rows_of_entries
 from eamp.nn.checks import check_count
 from eamp.nn.conv.gcn_conv import gcn_propagate, glorot_linear
 from eamp.ops.edge_products import attended_sums, edge_products
@@ -27,11 +28,6 @@ class VectorField(Module):
     def at_start(self, x: Tensor, edge_index: Adjacency) -> tuple[Tensor, ...]:
         """Return the tensors that are computed once, at time 0."""
         return ()
-
-    def reset_parameters(self) -> None:
-        """Reset every layer of the field."""
-        for child in self.children():
-            reset(child)
 
 
 class RandomWalkDiffusion(VectorField):
@@ -110,10 +106,9 @@ class AttentionDiffusion(VectorField):
         if csr.edge_weight is not None:
             smallest = torch.finfo(edge.dtype).tiny  # the logarithm of 0 would be −∞
             edge = edge + csr.edge_weight.to(edge.dtype).clamp(min=smallest).log().unsqueeze(1)
-        # A compiled CSR may end in padding. Its entries get a row of their own, the last.
-        entries, nodes = torch.arange(m, device=x.device), torch.arange(n, device=x.device)
-        row = torch.searchsorted(csr.rowptr.long(), entries, right=True) - 1
-        weight = softmax(torch.cat([edge, own]), torch.cat([row, nodes]), num_nodes=n + 1).mean(1)
+        # The last row, n, is that of the padding.
+        row = torch.cat([rows_of_entries(csr), torch.arange(n, device=x.device)])
+        weight = softmax(torch.cat([edge, own]), row, num_nodes=n + 1).mean(1)
         return weight[:m], weight[m:]
 
     def at_start(self, x: Tensor, edge_index: Adjacency) -> tuple[Tensor, ...]:
@@ -162,7 +157,7 @@ class AllenCahn(VectorField):
 
     def reset_parameters(self) -> None:
         """Reset the attraction, and α and δ to their initial values."""
-        super().reset_parameters()
+        reset(self.attraction)
         torch.nn.init.constant_(self.logit_coupling, math.log(self.coupling / (1 - self.coupling)))
         torch.nn.init.constant_(self.logit_well, math.log(self.well / (1 - self.well)))
 

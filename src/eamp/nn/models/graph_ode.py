@@ -56,11 +56,6 @@ class GraphODE(NodeClassifier):
         self.decoder = glorot_linear(hidden_channels, out_channels)
         self.flow = ODEBlock(steps=steps_per_layer, force=EntropyForce.of(entropy), **solver)
 
-    def reset_parameters(self) -> None:
-        """Reset the encoder, the vector field and the decoder."""
-        for module in (self.encoder, self.field, self.decoder):
-            module.reset_parameters()
-
     def forward(self, x: Tensor, edge_index: Adjacency) -> Tensor:
         """Return the logits of every node."""
         graph = self.graph_of(x, edge_index)

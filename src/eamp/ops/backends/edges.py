@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR
-from eamp.graph.csr import rows_of_entries
+from eamp.graph.csr import rows_of_entries, unpadded
 from eamp.ops.backends import Backend
 
 
 def ends(x: Tensor, csr: CSR) -> tuple[Tensor, Tensor]:
     """Return the values at both ends of every edge."""
+    csr = unpadded(csr)
     return x[rows_of_entries(csr)], x[csr.col.long()]
 
 
@@ -25,6 +26,7 @@ def differences(x: Tensor, csr: CSR) -> Tensor:
 
 def summed(values: Tensor, csr: CSR) -> Tensor:
     """Return Σ_j a_ij v_ij at every node."""
+    csr = unpadded(csr)
     if csr.edge_weight is not None:
         weight = csr.edge_weight.to(values.dtype)
         weight = weight.reshape(-1, *(1,) * (values.dim() - 1))
@@ -56,7 +58,7 @@ class EdgesBackend(Backend):
     ) -> Tensor:
         """N(l, x, r)_i = l_i (r_i x_i + Σ_j a_ij r_j x_j)."""
         scaled = right.unsqueeze(1) * x
-        total = summed(scaled[csr.col.long()], csr)
+        total = summed(scaled[unpadded(csr).col.long()], csr)
         return left.unsqueeze(1) * (total + scaled if self_loops else total)
 
     def channel_products(self, x: Tensor, y: Tensor, csr: CSR) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from eamp.graph import CSR
+from eamp.graph.csr import unpadded
 from eamp.ops.backends import Backend
 
 SAMPLE = 9  # rows whose median features are centred about
@@ -18,9 +19,9 @@ SAMPLE = 9  # rows whose median features are centred about
 
 def adjacency(csr: CSR, device: torch.device) -> Tensor:
     """Return A as a torch CSR matrix in float64."""
-    m = int(csr.rowptr[-1])  # entries past it are padding
+    csr = unpadded(csr)
     value = (
-        torch.ones(m, dtype=torch.float64, device=device)
+        torch.ones(csr.col.numel(), dtype=torch.float64, device=device)
         if csr.edge_weight is None
         else csr.edge_weight.double()
     )
@@ -29,9 +30,7 @@ def adjacency(csr: CSR, device: torch.device) -> Tensor:
         warnings.filterwarnings(
             "ignore", message="Sparse (CSR tensor support|invariant checks)", category=UserWarning
         )
-        return torch.sparse_csr_tensor(
-            csr.rowptr, csr.col[:m], value, (n, n), check_invariants=False
-        )
+        return torch.sparse_csr_tensor(csr.rowptr, csr.col, value, (n, n), check_invariants=False)
 
 
 def centred(x: Tensor) -> Tensor:
