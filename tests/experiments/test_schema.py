@@ -69,14 +69,6 @@ def test_a_job_is_the_cell_whole() -> None:
     [
         (CELL, CELL),
         (
-            replace(CELL, entropy={"weight": 1, "normalization": "sym"}),
-            replace(CELL, entropy={"weight": 1, "energy": "propagation"}),
-        ),
-        (
-            replace(CELL, entropy={"weight": 1, "normalization": None}),
-            replace(CELL, entropy={"weight": 1}),
-        ),
-        (
             replace(CELL, model="pairnorm"),
             replace(CELL, model="pairnorm", options={"count_output": True}),
         ),
@@ -97,9 +89,7 @@ def test_a_job_of_the_first_version_has_the_key_of_the_same_cell_today(
     assert job == before(old)  # left as it was
 
 
-def test_the_old_name_of_an_option_has_the_key_of_the_new_one() -> None:
-    old = replace(CELL, entropy={"normalization": "sym"})
-    assert old.key == replace(CELL, entropy={"energy": "propagation"}).key
+def test_a_job_of_today_has_the_key_of_its_cell() -> None:
     assert replace(CELL, model="pairnorm").key == job_key(replace(CELL, model="pairnorm").job)
     assert "count_output" not in replace(CELL, model="pairnorm").key
 

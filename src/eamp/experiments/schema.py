@@ -97,8 +97,6 @@ def job_key(job: Job) -> str:
         '{"depth": 4, "model": "gcn", "schema": 2}'
     """
     job = upgraded(job)
-    if job.get("entropy"):
-        job = {**job, "entropy": with_energy(job["entropy"])}
     names = (name for name in job if name != "name" and job[name] != DEFAULTS.get(name, MISSING))
     return json.dumps({name: job[name] for name in names}, sort_keys=True)
 
@@ -130,14 +128,6 @@ def upgraded(job: Job) -> Job:
     if "schema" in job:
         return job
     job = {**job, "schema": SCHEMA}
-    if job.get("entropy"):
-        job["entropy"] = with_energy(job["entropy"])
     if job.get("model") == "pairnorm":  # its depth counted the output layer
         job["options"] = {**(job.get("options") or {}), "count_output": True}
     return job
-
-
-def with_energy(entropy: dict[str, Any]) -> dict[str, Any]:
-    """Translate ``normalization``, an old option of the entropy step, into ``energy``."""
-    rest = {name: value for name, value in entropy.items() if name != "normalization"}
-    return {**rest, "energy": "propagation"} if entropy.get("normalization") == "sym" else rest
