@@ -122,8 +122,10 @@ def train(
     protocol = task.protocol
     check_run(seed, checkpoint, checkpoint_every, on_epoch)
     identity = {**asdict(protocol), "seed": seed, "about": about, "graph": task.digest}
-    process.agree({**identity, "model": model_digest(model)})
-    identity["model"] = "" if about else model_digest(model)  # a description is of the model, too
+    identity["model"] = model_digest(model)
+    process.agree(identity)
+    if about:  # a description is of the model, too
+        identity["model"] = ""
     checkpoint = None if checkpoint is None else Path(checkpoint)
     if checkpoint is not None and process.leads:
         prepare_checkpoint(checkpoint)

@@ -156,13 +156,12 @@ class MetricEpoch(NamedTuple):
 
 
 class TaskEpoch(NamedTuple):
-    """Losses and two metrics after one epoch of a run whose labels are no classes."""
+    """Losses, metric and a second test metric after one epoch of a run without classes."""
 
     train_loss: float
     val_loss: float
     val_metric: float
     test_metric: float
-    val_second: float
     test_second: float
 
     @property
@@ -180,7 +179,7 @@ Figures: TypeAlias = Epoch | MetricEpoch | TaskEpoch
 
 
 def as_epoch(figures: Sequence[float], classes: bool = True) -> Figures:
-    """Return the four or six figures of an epoch under their names."""
+    """Return the figures of an epoch under their names."""
     if not classes:
         return TaskEpoch(*figures)
     return Epoch(*figures) if len(figures) == len(Epoch._fields) else MetricEpoch(*figures)
