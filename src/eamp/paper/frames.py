@@ -66,14 +66,13 @@ class Frames:
     thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
-def save_frames(folder: Path, **frames: pd.DataFrame | None) -> None:
+def save_frames(folder: Path, frames: Frames) -> None:
     """Write every frame to a CSV file; the file of a missing frame has only its header."""
     for which, columns in COLUMNS.items():
-        frame = frames.get(which)
-        if frame is not None and not isinstance(frame, pd.DataFrame):
+        frame = getattr(frames, which)
+        if not isinstance(frame, pd.DataFrame):
             raise TypeError(f"{which} must be a pandas DataFrame, but is a {type(frame).__name__}.")
-        empty = frame is None or frame.columns.empty
-        saved = pd.DataFrame(columns=list(columns)) if empty else flat(frame)
+        saved = pd.DataFrame(columns=list(columns)) if frame.columns.empty else flat(frame)
         write_csv(saved, folder / f"{which}.csv")
 
 
