@@ -29,7 +29,8 @@ from eamp.nn.step.options import PAPER
 from eamp.spelling import did_you_mean
 from eamp.training import Protocol, Result, train
 from eamp.training.digests import joint_digest
-from eamp.training.protocols import check_range, protocol_of
+from eamp.training.protocols import protocol_of
+from eamp.training.ranges import check_range
 from eamp.training.tasks import GraphTask, LinkTask, Task, TrainingData, task_of
 
 EXAMPLES = {

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 from eamp.spelling import did_you_mean
 from eamp.training.metrics import METRICS
 from eamp.training.objectives import Consistency, PseudoLabels, options_of
+from eamp.training.ranges import check_range
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,6 @@ class Protocol:
                 f"{did_you_mean(unknown[0], names)}"
             )
         return replace(self, **changes)
-
-
-def check_range(name: str, value: Any, kind: type, least: float, most: float = math.inf) -> None:
-    """Raise an error unless ``value`` is a finite number of a kind and in a range."""
-    accepted = (int,) if kind is int else (int, float)
-    right = isinstance(value, accepted) and not isinstance(value, bool)
-    if not right or not least <= value <= most or not math.isfinite(value):
-        what = "whole number" if kind is int else "number"
-        bounds = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
-        raise ValueError(f"{name} must be a {what} {bounds}, but is {value!r}.")
 
 
 PROTOCOLS = {
