@@ -57,7 +57,7 @@ def frames() -> dict[str, pd.DataFrame]:
         for row in u_curve(name, "cora", 64, seed, energy)
     ]
     energies = {
-        "GCN": (1e-3, 1e-30, 0.0),
+        "Basic GCN": (1e-3, 1e-30, 0.0),
         "Entropic GCN, λ = 10, T = 1": (0.02, 1.0, 0.98),
         "PairNorm": (0.1, 0.06, 0.05),
     }

@@ -17,8 +17,8 @@ from eamp.experiments.network_names import NETWORK, clash_of
 # In these columns, "None" and "NA" are names like any other.
 WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
 
-# A column that `cells` lacks has the default of the field, as in a recipe: files that were written
-# before the field existed stay readable. The default of the name is empty, so it must be given.
+# A column that `cells` lacks has the default of the field, as in a recipe: `sweep` leaves out those
+# of split and task where they say nothing. The default of the name is empty, so it must be given.
 DEFAULTS = {f.name: f.default for f in fields(Cell) if f.default not in (MISSING, "")}
 SETTINGS = [f.name for f in fields(Cell)]
 # Columns that `eamp.experiments.sweep` adds to a cell and that the report shows.
@@ -147,8 +147,6 @@ def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
             raise ValueError(f"{column} of {which} must hold numbers, but holds {wrong!r}.")
     if trained:
         check_cells(frame)
-    if which == "depth_energies":  # use one name per model in all frames
-        frame = frame.assign(network=frame["network"].replace({"GCN": "Basic GCN"}))
     return frame.reset_index(drop=True)
 
 
