@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,6 @@ import eamp
 from eamp.diagnostics import effective_rank, mean_energy, norm, rayleigh_quotient
 from eamp.diagnostics.rendering import logarithmic
 from eamp.experiments.cell import Cell, load_graph
-from eamp.experiments.schema import job_key
 from eamp.report import figure
 from eamp.report.axes import LogAxis, finite
 from eamp.report.colours import Look
@@ -175,8 +173,7 @@ def append(rows: pd.DataFrame, path: Path) -> None:
 def run(cells: list[Cell], epochs: tuple[int, ...], folder: Path) -> None:
     """Train the networks that ``accuracies.csv`` does not have yet."""
     layers, accuracies = folder / "layers.csv", folder / "accuracies.csv"
-    known_cells = pd.read_csv(accuracies)["cell"] if accuracies.exists() else ()
-    done = {job_key(json.loads(text)) for text in known_cells}  # also of earlier versions
+    done = set(pd.read_csv(accuracies)["cell"]) if accuracies.exists() else set()
     waiting = [cell for cell in cells if cell.key not in done]
     if layers.exists():
         known = pd.read_csv(layers, dtype=str)

@@ -1,8 +1,10 @@
 """Files that are written in one piece: a reader, or a machine after a power cut, never sees half.
 
-All rooms write their results with :func:`write_atomically`.
+All rooms write their results with :func:`write_atomically`. :data:`WAYS_OUT` says what to do about
+an error of the operating system.
 """
 
+import errno
 import glob
 import json
 import math
@@ -12,6 +14,26 @@ import tempfile
 import uuid
 from pathlib import Path
 from typing import Any
+
+IN_THE_WAY = "a file is in the way of the folder; choose another path"
+FORBIDDEN = "make it writable, or choose a folder in which you may write"
+# What to do about an error, by its number.
+WAYS_OUT = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: IN_THE_WAY,
+    errno.EEXIST: IN_THE_WAY,
+    errno.EISDIR: "give the path of a file, not of a folder",
+    errno.EACCES: FORBIDDEN,
+    errno.EPERM: FORBIDDEN,
+    errno.EROFS: FORBIDDEN,
+    errno.ENOSPC: "free some space on the disk",
+    errno.EDQUOT: "free some space in your quota",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "raise the limit of open files",
+    errno.ENOMEM: "free some memory, or use fewer --workers",
+}
+MISTAKES = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR)  # of a user, in a path
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from tests.campaign.processes import EAMP, Ended
 
+from eamp.training.checkpoints import content_digest
+
 TINY = ["--depth", "2", "--width", "4", "--changes", '{"epochs": 3}']
 SMALL = "csbm:nodes=60,features=4"
 
@@ -437,6 +439,7 @@ def checkpoint_without_metadata(place: Place) -> Try:
 def checkpoint_with_nested_history(place: Place) -> Try:
     """A checkpoint whose history is nested 100,000 deep."""
     metadata = {"fingerprint": "{}", "history": "[" * 100_000}
+    metadata["digest"] = content_digest({}, metadata)
     return checkpoint(place, tensors({"__metadata__": metadata}))
 
 

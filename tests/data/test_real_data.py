@@ -20,6 +20,7 @@ from torch_geometric.io import read_planetoid_data
 from torch_geometric.utils import sort_edge_index
 
 from eamp.data import cache, digests, package_index, sources, summarize
+from eamp.data.fetching import read_folder
 from eamp.data.loading import load
 from eamp.data.planetoid import SIZES, assemble
 
@@ -100,9 +101,8 @@ def test_heterophilous_graphs(name: str, parts: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("name", SIZES)
 def test_folder_read_by_pyg_is_the_same(name: str) -> None:
     folder = real_folder(name)
-    sources.from_folder(
-        name, folder
-    )  # PyG opens pickles without asking, so their digests come first
+    # PyG opens pickles without asking, so their digests come first.
+    read_folder(sources.family_of(name).file_names(name), folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the old names in the pickles
         theirs = read_planetoid_data(str(folder), name)

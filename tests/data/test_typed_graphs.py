@@ -13,7 +13,17 @@ import torch
 from torch_geometric.data import HeteroData
 
 import eamp
-from eamp.data import DataError, RefusedError, cache, check, digests, get, load, typed_graphs
+from eamp.data import (
+    DataError,
+    DataWarning,
+    RefusedError,
+    cache,
+    check,
+    digests,
+    get,
+    load,
+    typed_graphs,
+)
 from eamp.experiments.cell import load_graph
 from eamp.optional import MissingPackageError
 
@@ -125,7 +135,12 @@ def test_the_wheel_is_verified_read_and_cached(
         return type("Done", (), {"returncode": 0, "stderr": ""})
 
     monkeypatch.setattr("eamp.data.package_index.subprocess.run", pip)
-    with pytest.raises(RefusedError, match=r"graphdatascience-2\.2.*expected"):
+    with (
+        pytest.warns(DataWarning, match=r"graphdatascience-2\.2.*expected"),
+        pytest.raises(
+            DataError, match=r"(?s)EAMP_DATA is not set.*graphdatascience-2\.2.*expected"
+        ),
+    ):
         load("imdb")  # the tiny wheel is not the real one
     trust(typed_graphs.WHEEL.file, wheel)
     assert check("imdb").state == "absent"
@@ -165,12 +180,19 @@ def test_a_changed_file_is_refused_before_it_is_parsed(
     for file, content in tiny.items():
         (tmp_path / file).write_bytes(content + b"x")
     monkeypatch.setattr(typed_graphs, "read_table", lambda *_: pytest.fail("it was parsed"))
-    with pytest.raises(RefusedError, match="SHA-256"):
+    with (
+        pytest.warns(DataWarning, match=r"imdb: folder: .* is refused.* SHA-256"),
+        pytest.raises(DataError, match=r"folder: imdb_movies_with_genre.* is refused.* SHA-256"),
+    ):
         load("imdb", folder=tmp_path)
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match=r"imdb_actors\.parquet\.gzip"):
+    missing = r"imdb_movies_with_genre\.parquet\.gzip: No such file"
+    with (
+        pytest.warns(DataWarning, match=missing),
+        pytest.raises(DataError, match=rf"(?s){missing}.*put .*imdb_actors\.parquet\.gzip"),
+    ):
         load("imdb", folder=tmp_path)
     with pytest.raises(DataError, match="No matching distribution"):
         load("imdb")

@@ -1,28 +1,12 @@
-"""What identifies a cell, and the translation of jobs that earlier versions wrote."""
+"""What identifies a cell, and the jobs that stores keep."""
 
 import json
 from dataclasses import asdict, fields, replace
 
-import pytest
-
 from eamp.experiments.cell import Cell
-from eamp.experiments.schema import (
-    DEFAULTS,
-    HELP,
-    JSON_COLUMNS,
-    SCHEMA,
-    TEXT_COLUMNS,
-    job_key,
-    same_cell,
-    upgraded,
-)
+from eamp.experiments.schema import DEFAULTS, HELP, JSON_COLUMNS, SCHEMA, TEXT_COLUMNS, job_key
 
 CELL = Cell("gcn", "csbm", 2, name="GCN", width=8, changes={"epochs": 3})
-
-
-def before(cell: Cell) -> dict[str, object]:
-    """Return the job of a cell as the first version wrote it."""
-    return {name: value for name, value in asdict(cell).items() if name != "split"}
 
 
 def test_columns_and_help_follow_the_fields() -> None:
@@ -71,49 +55,3 @@ def test_a_job_is_the_cell_whole() -> None:
     assert Cell.from_job(json.loads(json.dumps(CELL.job))) == CELL
     assert Cell.from_job({**CELL.job, "try": 3}) == CELL
     assert job_key({**CELL.job, "try": 3}) != job_key({**CELL.job, "try": 4})
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (CELL, CELL),
-        (
-            replace(CELL, entropy={"weight": 1, "normalization": "sym"}),
-            replace(CELL, entropy={"weight": 1, "energy": "propagation"}),
-        ),
-        (
-            replace(CELL, entropy={"weight": 1, "normalization": None}),
-            replace(CELL, entropy={"weight": 1}),
-        ),
-        (
-            replace(CELL, model="pairnorm"),
-            replace(CELL, model="pairnorm", options={"count_output": True}),
-        ),
-        (
-            replace(CELL, model="pairnorm", options={"scale": 3.0}),
-            replace(CELL, model="pairnorm", options={"scale": 3.0, "count_output": True}),
-        ),
-    ],
-)
-def test_a_job_of_the_first_version_has_the_key_of_the_same_cell_today(
-    old: Cell, new: Cell
-) -> None:
-    job = before(old)
-    assert job_key(job) == new.key
-    assert Cell.from_job(job) == new
-    assert same_cell(json.dumps(job, sort_keys=True), new.key)
-    assert upgraded(new.job) == new.job
-    assert job == before(old)  # left as it was
-
-
-def test_the_old_name_of_an_option_has_the_key_of_the_new_one() -> None:
-    old = replace(CELL, entropy={"normalization": "sym"})
-    assert old.key == replace(CELL, entropy={"energy": "propagation"}).key
-    assert replace(CELL, model="pairnorm").key == job_key(replace(CELL, model="pairnorm").job)
-    assert "count_output" not in replace(CELL, model="pairnorm").key
-
-
-def test_another_cell_or_another_text_is_not_the_same() -> None:
-    assert same_cell(CELL.key, CELL.key)
-    for other in (replace(CELL, seed=1).key, "", "a network of mine", "[]", "3"):
-        assert not same_cell(other, CELL.key)

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -308,18 +308,6 @@ def test_a_study_is_of_one_search(tmp_path: Path) -> None:
     sweep.enqueue([{"a": "cell"}])
     with pytest.raises(StoreError, match="holds a sweep"):
         tune(Search(CELL, SPACE), sweep, trials=1)
-
-
-def test_a_search_of_the_first_version_goes_on(tmp_path: Path, in_this_process: list[int]) -> None:
-    """It kept the cell and its jobs without the marker of their schema, and without a split."""
-    store, search = Store(tmp_path, "s"), Search(CELL, SPACE)
-    before = {name: value for name, value in asdict(CELL).items() if name != "split"}
-    store.study.set_user_attr("search", {**asdict(search), "cell": before})
-    store.enqueue([{**before, "try": 0}])
-    assert len(tune(search, store, trials=2)) == 2
-    assert in_this_process == [2]
-    assert tune(search, store, trials=2)[0].params.keys() == SPACE.keys()
-    assert in_this_process == [2, 0]
 
 
 def test_settings_that_fail_are_told(tmp_path: Path) -> None:

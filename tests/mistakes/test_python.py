@@ -22,7 +22,7 @@ from eamp.experiments.several_seeds import train_seeds
 from eamp.experiments.store import Store
 from eamp.experiments.sweep import sweep
 from eamp.nn.models import grand
-from eamp.paper import from_folder, write_report
+from eamp.paper import Frames, from_folder, write_report
 from eamp.report.citations import cite
 from eamp.scale import ClusterLoader
 from eamp.scale.sampling import sampled_graph
@@ -243,11 +243,9 @@ MISTAKES = [
     # reports
     ('cite("foo")', "foo"),
     ("from_folder(folder)", "run.json"),
-    (
-        'write_report(folder, cells=pd.DataFrame({"a": [1]}), **NOTHING)',
-        "column",
-    ),
-    ("write_report(folder, cells=[1], **NOTHING)", "cells"),
+    ('write_report(folder, Frames(cells=pd.DataFrame({"a": [1]})))', "column"),
+    ("write_report(folder, Frames(cells=[1]))", "cells"),
+    ("write_report(folder, {})", "Frames"),
 ]
 
 
@@ -263,7 +261,7 @@ class OtherNames(torch.nn.Module):
         return out
 
 
-CLASSES = (Cell, ClusterLoader, Data, GCN, GCNConv, OtherNames, Search, Store)
+CLASSES = (Cell, ClusterLoader, Data, Frames, GCN, GCNConv, OtherNames, Search, Store)
 OF_EAMP = (eamp.EntropyAware, eamp.Graph, nn.EntropyStep, cite, from_folder, load, load_recipe)
 OTHERS = (sampled_graph, sweep, train, train_seeds, write_report)
 USED: dict[str, Any] = {each.__name__: each for each in (*CLASSES, *OF_EAMP, *OTHERS)}
@@ -297,7 +295,6 @@ def names(tmp_path: Path) -> dict[str, Any]:
         "small": nn.GCN(3, 16, 5, num_layers=2),
         "paper": PROTOCOLS["paper"].with_changes(epochs=1),
         "folder": tmp_path,
-        "NOTHING": {"layer_energies": None, "depth_energies": None},
         "bare_tensors": bare_tensors,
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from eamp.paper import write_report
+from eamp.paper import Frames, write_report
 from eamp.paper.published import table_1
 
 
@@ -57,7 +57,7 @@ def frames() -> dict[str, pd.DataFrame]:
         for row in u_curve(name, "cora", 64, seed, energy)
     ]
     energies = {
-        "GCN": (1e-3, 1e-30, 0.0),
+        "Basic GCN": (1e-3, 1e-30, 0.0),
         "Entropic GCN, λ = 10, T = 1": (0.02, 1.0, 0.98),
         "PairNorm": (0.1, 0.06, 0.05),
     }
@@ -90,4 +90,5 @@ def frames() -> dict[str, pd.DataFrame]:
 def report(frames: dict[str, pd.DataFrame], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a full report."""
     folder = tmp_path_factory.mktemp("report")
-    return write_report(folder, **frames, notices=["Read this first."], command="eamp reproduce")
+    notices = ["Read this first."]
+    return write_report(folder, Frames(**frames), notices=notices, command="eamp reproduce")

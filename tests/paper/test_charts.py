@@ -26,7 +26,7 @@ def test_a_model_has_one_colour_in_every_figure(frames: dict[str, pd.DataFrame])
     for figure in figures:
         assert figure is not None
         for name, look in figure.legend.items():
-            assert look.colour == FAMILIES[{"GCN": "Basic GCN"}.get(name, name.split(",")[0])][0]
+            assert look.colour == FAMILIES[name.split(",")[0]][0]
 
 
 def test_a_chart_with_zeros_says_so(frames: dict[str, pd.DataFrame]) -> None:

@@ -16,7 +16,7 @@ def energies(label: str) -> dict[int, float]:
     return dict(zip(table["depth"], table["energy"], strict=True))
 
 
-@pytest.mark.parametrize("label", ["GCN", "Entropic GCN, λ = 1, T = 10"])
+@pytest.mark.parametrize("label", ["Basic GCN", "Entropic GCN, λ = 1, T = 10"])
 def test_below_the_threshold_the_energy_falls_to_exactly_zero(label: str) -> None:
     energy = energies(label)
     assert energy[50] < 1e-6 * energy[1]

@@ -15,7 +15,7 @@ def test_networks_that_keep_a_tenth_of_their_energy(frames: dict[str, pd.DataFra
     assert table["kept"].to_dict() == {
         "PairNorm": True,
         "Entropic GCN, λ = 10, T = 1": True,
-        "GCN": False,
+        "Basic GCN": False,
     }
     assert table.loc["PairNorm", ["depth", "first", "last"]].tolist() == [1000, 0.1, 0.05]
 

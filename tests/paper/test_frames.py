@@ -13,6 +13,7 @@ from eamp.paper import from_folder
 from eamp.paper.frames import (
     COLUMNS,
     DamagedFileError,
+    Frames,
     checked,
     flat,
     load_frames,
@@ -61,7 +62,7 @@ def test_numbers_and_names_are_read_as_they_were_written(tmp_path: Path) -> None
 
 
 def test_missing_frames_are_saved_and_read_as_empty_ones(tmp_path: Path) -> None:
-    save_frames(tmp_path, **dict.fromkeys(COLUMNS))
+    save_frames(tmp_path, Frames())
     frames = load_frames(tmp_path)
     for which, columns in COLUMNS.items():
         assert list(getattr(frames, which).columns) == list(columns)

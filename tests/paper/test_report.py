@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from eamp.paper import from_folder, write_report
+from eamp.paper import Frames, from_folder, write_report
 from headings import jumps
 
 pytestmark = pytest.mark.slow
@@ -81,8 +81,8 @@ def test_names_from_recipes_are_escaped(frames: dict[str, pd.DataFrame], tmp_pat
     cells = frames["cells"].query("name == 'PairNorm' and data == 'cora' and seed == 0")
     cells = cells.assign(name=hostile)
     layers = frames["layer_energies"].query("name == 'G2' and seed == 0").assign(name=hostile)
-    given = {"cells": cells, "layer_energies": layers, "depth_energies": None}
-    path = write_report(tmp_path, **given, notices=[hostile], command=hostile)
+    given = Frames(cells=cells, layer_energies=layers)
+    path = write_report(tmp_path, given, notices=[hostile], command=hostile)
     text = path.read_text(encoding="utf-8")
     assert "<script>alert" not in text
     assert text.count("</script>") == text.count("<script") == 5
@@ -94,7 +94,8 @@ def test_names_from_recipes_are_escaped(frames: dict[str, pd.DataFrame], tmp_pat
 def test_same_frames_give_the_same_files(
     frames: dict[str, pd.DataFrame], report: Path, tmp_path: Path
 ) -> None:
-    again = write_report(tmp_path, **frames, notices=["Read this first."], command="eamp reproduce")
+    given = {"notices": ["Read this first."], "command": "eamp reproduce"}
+    again = write_report(tmp_path, Frames(**frames), **given)
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
     dates = [
         json.loads((folder / "run.json").read_text(encoding="utf-8"))["date"]
@@ -122,7 +123,7 @@ def test_a_quick_run_without_variants_thresholds_or_published_numbers(
     cells = frames["cells"].query("data == 'cora' and seed == 0 and ~name.str.contains(',')")
     layers = frames["layer_energies"].query("seed == 0").assign(data="csbm", depth=32)
     given = {"cells": cells.assign(data="csbm"), "layer_energies": layers}
-    path = write_report(tmp_path, **given, depth_energies=frames["depth_energies"])
+    path = write_report(tmp_path, Frames(**given, depth_energies=frames["depth_energies"]))
     words = "".join(Reader(path.read_text(encoding="utf-8")).words)
     assert "csbm (synthetic)" in words
     assert "has no numbers for this dataset" in words
@@ -135,20 +136,17 @@ def test_a_quick_run_without_variants_thresholds_or_published_numbers(
 def test_any_part_may_be_missing(
     frames: dict[str, pd.DataFrame], tmp_path: Path, given: str | None
 ) -> None:
-    nothing: dict[str, pd.DataFrame | None] = dict.fromkeys(frames) | {"cells": pd.DataFrame()}
-    parts = nothing | ({} if given is None else {given: frames[given]})
-    text = write_report(tmp_path, **parts).read_text(encoding="utf-8")
+    parts = {} if given is None else {given: frames[given]}
+    text = write_report(tmp_path, Frames(**parts)).read_text(encoding="utf-8")
     assert ("No network was run." in text) == (given is None)
     assert 'id="figure_1a"' in text
 
 
-def test_files_of_an_earlier_report_are_removed(
-    frames: dict[str, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_files_of_an_earlier_report_are_removed(tmp_path: Path) -> None:
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "thresholds.svg").write_text("old")
     (tmp_path / "figures" / "mine.svg").write_text("kept")
-    write_report(tmp_path, cells=None, layer_energies=None, depth_energies=None)
+    write_report(tmp_path, Frames())
     assert [path.name for path in (tmp_path / "figures").glob("[mt]*.svg")] == ["mine.svg"]
 
 
@@ -160,7 +158,7 @@ def test_energies_that_are_not_numbers_do_not_stop_the_report(
     layers = frames["layer_energies"].query("seed == 0").copy()
     layers.loc[layers["name"] == "Basic GCN", "energy"] = float("nan")
     layers.loc[layers["name"] == "G2", "energy"] = float("inf")
-    path = write_report(tmp_path, cells=cells, layer_energies=layers, depth_energies=None)
+    path = write_report(tmp_path, Frames(cells=cells, layer_energies=layers))
     text = path.read_text(encoding="utf-8")
     assert "Infinity" not in text.split('id="specs"')[1].split("</script>")[0]
 

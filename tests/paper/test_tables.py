@@ -42,7 +42,7 @@ def test_variants_beside_their_base(frames: dict[str, pd.DataFrame]) -> None:
 def test_energies_that_are_zero_are_printed_as_zero(frames: dict[str, pd.DataFrame]) -> None:
     table = tables.figure_2(frames["depth_energies"])
     assert table is not None
-    assert table.rows[0] == ("GCN", "0.0010", "1.0e−30", "0")
+    assert table.rows[0] == ("Basic GCN", "0.0010", "1.0e−30", "0")
 
 
 def test_every_row_has_a_cell_per_column(frames: dict[str, pd.DataFrame]) -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import ast
+
 import torch
 from torch_geometric.nn import GCN
 
 import eamp
 from diagnostics.faulty_models import Apply, Stack, features, grid, rotate
 from eamp.diagnostics.result import headline
-from eamp.report.cures import buildable, cures, verdict_of, wrap_options
+from eamp.report.cures import buildable, cures, verdict_of
 
 
 def deep() -> GCN:
@@ -34,7 +36,9 @@ def test_options_are_those_of_the_words() -> None:
     diagnosis = eamp.diagnose(model, data)
     (cured,) = (cured for name, cured in buildable(diagnosis, model, data) if "wrap" in name)
     (words,) = (words for words in diagnosis.advice if words.startswith("eamp.wrap("))
-    given = wrap_options(", " + words.partition("(model, ")[2].partition(")")[0])
+    call = ast.parse(words.partition(": ")[0], mode="eval").body
+    assert isinstance(call, ast.Call)
+    given = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
     assert given == {name: getattr(cured.convs[0].step, name) for name in given}
     assert set(given) >= {"weight", "temperature"}
 

@@ -192,8 +192,8 @@ def test_sparse_features_lose_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> 
     ("given", "said"),
     [
         ({"passes": 0}, "passes of consistency must be a whole number >= 1, but is 0"),
-        ({"weight": -1}, "weight of consistency must be a number >= 0, but is -1"),
-        ({"weight": "big"}, "weight of consistency must be a number >= 0, but is 'big'"),
+        ({"weight": -1}, "weight of consistency must be a number of at least 0, but is -1"),
+        ({"weight": "big"}, "weight of consistency must be a number of at least 0, but is 'big'"),
         ({"temperature": 0}, "temperature above 0 .* temperature=0"),
         ({"drop_rows": 1.0}, "drop_rows below 1, .* drop_rows=1.0"),
         ({"drop_rows": 2}, "drop_rows of consistency must be a number between 0 and 1, but is 2"),
@@ -253,7 +253,7 @@ def test_no_label_outside_the_training_set_is_read() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"weight": -1}, "weight of pseudo_labels must be a number >= 0, but is -1"),
+        ({"weight": -1}, "weight of pseudo_labels must be a number of at least 0, but is -1"),
         ({"confidence": 2}, "confidence of pseudo_labels must be a number between 0 and 1"),
         ({"warmup": -1}, "warmup of pseudo_labels must be a whole number >= 0, but is -1"),
         ({"passes": 1}, "pseudo_labels has no passes; it has weight, confidence, warmup"),

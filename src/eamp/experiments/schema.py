@@ -14,8 +14,8 @@ from eamp.spelling import did_you_mean
 
 Job: TypeAlias = dict[str, Any]
 
-# The version of the jobs that this module writes; the first version had no marker. When a setting
-# changes its meaning or its default, increase it and translate older jobs in `upgraded`.
+# The version of the jobs that this module writes. Increase it when a setting changes its meaning or
+# its default: a job of another version has another key, so it is trained again.
 SCHEMA = 2
 
 
@@ -96,9 +96,6 @@ def job_key(job: Job) -> str:
         >>> job_key({"schema": 2, "model": "gcn", "name": "GCN", "depth": 4, "width": 64})
         '{"depth": 4, "model": "gcn", "schema": 2}'
     """
-    job = upgraded(job)
-    if job.get("entropy"):
-        job = {**job, "entropy": with_energy(job["entropy"])}
     names = (name for name in job if name != "name" and job[name] != DEFAULTS.get(name, MISSING))
     return json.dumps({name: job[name] for name in names}, sort_keys=True)
 
@@ -115,29 +112,3 @@ def job_label(job: Job) -> str:
     split = f" split {job['split']}" if job.get("split") else ""
     name = job.get("name") or job["model"]
     return f"{job['data']} {name} depth {job['depth']} seed {job['seed']}{split}"
-
-
-def same_cell(before: str, now: str) -> bool:
-    """Return whether two jobs, as JSON of this or an earlier version, have the same key."""
-    try:
-        return before == now or job_key(json.loads(before)) == job_key(json.loads(now))
-    except (TypeError, ValueError):  # not a job
-        return False
-
-
-def upgraded(job: Job) -> Job:
-    """Translate a job of an earlier version into the settings of this version."""
-    if "schema" in job:
-        return job
-    job = {**job, "schema": SCHEMA}
-    if job.get("entropy"):
-        job["entropy"] = with_energy(job["entropy"])
-    if job.get("model") == "pairnorm":  # its depth counted the output layer
-        job["options"] = {**(job.get("options") or {}), "count_output": True}
-    return job
-
-
-def with_energy(entropy: dict[str, Any]) -> dict[str, Any]:
-    """Translate ``normalization``, an old option of the entropy step, into ``energy``."""
-    rest = {name: value for name, value in entropy.items() if name != "normalization"}
-    return {**rest, "energy": "propagation"} if entropy.get("normalization") == "sym" else rest

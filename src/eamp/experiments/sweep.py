@@ -110,11 +110,6 @@ def run_cell(claim: Claim) -> str:
     cell, start = Cell.from_job(claim.job), time.perf_counter()
     cell.check_graph(claim.job)
     checkpoint = claim.store.checkpoint(cell.key)
-    # Earlier versions named the file after the whole job.
-    former = claim.store.checkpoint(json.dumps(claim.job, sort_keys=True))
-    if former.exists():
-        former.replace(checkpoint)
-
     merit = METRICS[cell.metric].merit  # the study is one that maximises
 
     def on_epoch(epoch: int, row: Figures) -> None:

@@ -136,7 +136,8 @@ def graph_for(
 ) -> Graph:
     """Return the :class:`Graph` of ``adjacency``, after checking that features ``x`` fit it.
 
-    Every function and layer of eamp comes in through this door. See :func:`as_graph`.
+    Every function and layer checks its features here, or calls a layer that does. See
+    :func:`as_graph`.
     """
     check_features(x)
     graph = as_graph(adjacency, x.size(0), with_batch=with_batch, needs_batch=needs_batch)

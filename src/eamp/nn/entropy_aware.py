@@ -22,7 +22,6 @@ from eamp.nn.step.options import (
     EntropyStep,
     StepOptions,
     Temperature,
-    with_current_names,
 )
 from eamp.nn.step.weight import Weight, ahead, evaluate
 from eamp.nn.typed_layers import add_typed_step, check_not_bipartite, check_typed
@@ -87,7 +86,7 @@ class EntropyAware(Module):
         super().__init__()
         check_module(conv, "EntropyAware")
         check_calls(conv)
-        given = {"weight": weight, "temperature": temperature, **with_current_names(options)}
+        given = {"weight": weight, "temperature": temperature, **options}
         self.step = step = EntropyStep.of(given)
         check_typed(conv, step)
         check_not_bipartite(conv)

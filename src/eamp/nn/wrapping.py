@@ -19,7 +19,6 @@ from eamp.nn.step.options import (
     Preset,
     StepOptions,
     Temperature,
-    with_current_names,
 )
 from eamp.nn.step.weight import Weight
 from eamp.nn.typed_layers import (
@@ -120,7 +119,7 @@ def wrap(
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, but is {preset!r}.")
     defaults = {} if preset is None else PRESETS[preset]
-    wanted = EntropyStep.of(with_current_names(options) if step is None else step, **defaults)
+    wanted = EntropyStep.of(options if step is None else step, **defaults)
     names_only, types_only = split(only)
     names_skip, types_skip = split(skip)
     named = dict(model.named_modules()).get(LAST)

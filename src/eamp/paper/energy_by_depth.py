@@ -34,7 +34,7 @@ STRONG = {"entropy": {"weight": 10.0, "temperature": 1.0}}
 # The paper counts the output convolution of PairNorm among the layers, and that of no other model.
 PAIRNORM = {"scale": 3.0, "scale_individually": True, "count_output": True}
 NETWORKS = (
-    Network("GCN", "gcn", {}),
+    Network("Basic GCN", "gcn", {}),
     Network("Entropic GCN, λ = 1, T = 10", "gcn", WEAK),
     Network("Entropic GCN, λ = 10, T = 1", "gcn", STRONG),
     Network("PairNorm", "pairnorm", PAIRNORM),

@@ -18,8 +18,8 @@ from eamp.experiments.schema import JSON_COLUMNS, TEXT_COLUMNS
 # In these columns, "None" and "NA" are names like any other.
 WORDS = {*TEXT_COLUMNS, *JSON_COLUMNS, "network", "graph"}
 
-# A column that `cells` lacks has the default of the field, as in a recipe: files that were written
-# before the field existed stay readable. The default of the name is empty, so it must be given.
+# A column that `cells` lacks has the default of the field, as in a recipe: `sweep` leaves out those
+# of split and task where they say nothing. The default of the name is empty, so it must be given.
 DEFAULTS = {f.name: f.default for f in fields(Cell) if f.default not in (MISSING, "")}
 SETTINGS = [f.name for f in fields(Cell)]
 # Columns that `eamp.experiments.sweep` adds to a cell and that the report shows.
@@ -67,14 +67,13 @@ class Frames:
     thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
-def save_frames(folder: Path, **frames: pd.DataFrame | None) -> None:
+def save_frames(folder: Path, frames: Frames) -> None:
     """Write every frame to a CSV file; the file of a missing frame has only its header."""
     for which, columns in COLUMNS.items():
-        frame = frames.get(which)
-        if frame is not None and not isinstance(frame, pd.DataFrame):
+        frame = getattr(frames, which)
+        if not isinstance(frame, pd.DataFrame):
             raise TypeError(f"{which} must be a pandas DataFrame, but is a {type(frame).__name__}.")
-        empty = frame is None or frame.columns.empty
-        saved = pd.DataFrame(columns=list(columns)) if empty else flat(frame)
+        saved = pd.DataFrame(columns=list(columns)) if frame.columns.empty else flat(frame)
         write_csv(saved, folder / f"{which}.csv")
 
 
@@ -149,8 +148,6 @@ def checked(frame: pd.DataFrame | None, which: str) -> pd.DataFrame:
             raise ValueError(f"{column} of {which} must hold numbers, but holds {wrong!r}.")
     if trained:
         check_cells(frame)
-    if which == "depth_energies":  # use one name per model in all frames
-        frame = frame.assign(network=frame["network"].replace({"GCN": "Basic GCN"}))
     return frame.reset_index(drop=True)
 
 

@@ -12,7 +12,7 @@ from eamp.paper import accuracy_charts, energy_charts, entropy_charts, tables
 from eamp.paper.deep_networks import advice, deep_networks
 from eamp.paper.differences_from_paper import PROTOCOL_NOTES, differences, not_measured
 from eamp.paper.findings import findings
-from eamp.paper.frames import DamagedFileError, Frames, load_frames, save_frames
+from eamp.paper.frames import COLUMNS, DamagedFileError, Frames, load_frames, save_frames
 from eamp.report import figure, page, table
 from eamp.report.figure import Figure
 from eamp.report.provenance import provenance, run_facts
@@ -30,50 +30,32 @@ FIGURES = (
 
 
 def write_report(
-    folder: Path | str,
-    *,
-    cells: pd.DataFrame | None,
-    layer_energies: pd.DataFrame | None,
-    depth_energies: pd.DataFrame | None,
-    thresholds: pd.DataFrame | None = None,
-    deep_cells: pd.DataFrame | None = None,
-    notices: Iterable[str] = (),
-    command: str = "",
-    protocol_notes: Sequence[str] = PROTOCOL_NOTES,
+    folder: Path | str, frames: Frames, *, notices: Iterable[str] = (), command: str = ""
 ) -> Path:
     """Save the frames of a run in ``folder``, and write page, figures and tables from them.
 
     Args:
         folder: Output folder; it is created if needed, and an earlier report in it is replaced.
-        cells: This and the next four are the frames that :class:`eamp.paper.frames.Frames`
-            describes; ``None`` if the part was not run.
-        layer_energies: See ``cells``.
-        depth_energies: See ``cells``.
-        thresholds: See ``cells``.
-        deep_cells: See ``cells``.
+        frames: What the run measured.
         notices: Warnings that the page shows first, for example that a dataset was replaced.
         command: The command that produced this report.
-        protocol_notes: Sentences on how the networks were trained.
 
     Returns:
         The path of ``report.html``, which needs no other file.
     """
+    if not isinstance(frames, Frames):
+        raise TypeError(
+            f"frames must be an eamp.paper.Frames, but is a {type(frames).__name__}; write "
+            "write_report(folder, Frames(cells=...))."
+        )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    given = {
-        "cells": cells,
-        "deep_cells": deep_cells,
-        "layer_energies": layer_energies,
-        "depth_energies": depth_energies,
-        "thresholds": thresholds,
-    }
-    save_frames(folder, **given)
-    rows = {which: 0 if frame is None else len(frame) for which, frame in given.items()}
+    save_frames(folder, frames)
     run: dict[str, Any] = {
         "command": command,
         "notices": list(notices),
-        "protocol_notes": list(protocol_notes),
-        "rows": rows,  # a file that has lost some is found out
+        "protocol_notes": list(PROTOCOL_NOTES),
+        "rows": {which: len(getattr(frames, which)) for which in COLUMNS},  # a loss is found out
     }
     text = json.dumps(run | provenance(), indent=2, ensure_ascii=False)
     write_atomically(folder / "run.json", text + "\n")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import copy
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +12,9 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.diagnostics import Diagnosis, diagnose
+from eamp.diagnostics.advice import Advice, arguments
 from eamp.diagnostics.result import headline
 from eamp.nn import MODELS, unwrap, wrap
-
-WRAP = re.compile(r"eamp\.wrap\((?:eamp\.unwrap\(model\)|model)(, [^()]*)\)")
-NAMED = re.compile(r'eamp\.nn\.MODELS\["([\w-]+)"\]')
 
 
 @dataclass(frozen=True)
@@ -51,30 +47,19 @@ def cures(diagnosis: Diagnosis, model: Module, data: Any) -> tuple[Cure, ...]:
 
 def buildable(diagnosis: Diagnosis, model: Module, data: Any) -> Iterator[tuple[str, Module]]:
     """Yield the name of every cure and its model."""
-    for words in diagnosis.advice:
-        for call in WRAP.finditer(words):
-            options = wrap_options(call[1])
-            yield "eamp.wrap" + f"(model{call[1]})", wrap(unwrap(copy.deepcopy(model)), **options)
-        for named in NAMED.finditer(words):
-            x = data[0] if isinstance(data, tuple | list) else getattr(data, "x", None)
-            if isinstance(x, Tensor) and x.dim() == 2 and named[1] in MODELS:
-                width = diagnosis.table["width"]
-                sizes = (x.size(1), int(width.median()), int(width.iloc[-1]), len(width))
-                with torch.random.fork_rng(devices=[]):
-                    torch.manual_seed(0)
-                    yield f"{named[1]}, untrained", MODELS[named[1]](*sizes).to(x.device)
-
-
-def wrap_options(text: str) -> dict[str, Any]:
-    """Return the keyword arguments of a call that are written out.
-
-    Example:
-        >>> wrap_options(", weight=3.1, temperature=0.037, detach=False")
-        {'weight': 3.1, 'temperature': 0.037, 'detach': False}
-    """
-    call = ast.parse(f"wrap(model{text})", mode="eval").body
-    assert isinstance(call, ast.Call)
-    return {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}
+    for advice in diagnosis.advice:
+        if not isinstance(advice, Advice):
+            continue
+        if advice.options is not None:
+            wrapped = wrap(unwrap(copy.deepcopy(model)), **advice.options)
+            yield f"eamp.wrap(model, {arguments(advice.options)})", wrapped
+        x = data[0] if isinstance(data, tuple | list) else getattr(data, "x", None)
+        if advice.model is not None and isinstance(x, Tensor) and x.dim() == 2:
+            width = diagnosis.table["width"]
+            sizes = (x.size(1), int(width.median()), int(width.iloc[-1]), len(width))
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                yield f"{advice.model}, untrained", MODELS[advice.model](*sizes).to(x.device)
 
 
 def verdict_of(diagnosis: Diagnosis) -> tuple[str, str]:

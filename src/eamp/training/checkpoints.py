@@ -4,9 +4,8 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,6 @@ from torch.optim import Optimizer
 
 from eamp.files import check_writable, remove_leftovers, write_atomically
 from eamp.training.digests import digest
-
-# Settings that checkpoints of earlier versions do not name, with the values that they had.
-NEW_IN_THE_FILE = {
-    "metric": "accuracy",
-    "consistency": None,
-    "pseudo_labels": None,
-    "batch_size": 32,
-}
 
 
 class CheckpointError(ValueError):
@@ -100,12 +91,10 @@ def load_checkpoint(
     optimizer: Optimizer,
     best: dict[str, Tensor],
     identity: dict[str, Any],
-    same_run: Callable[[str, str], bool] = eq,
 ) -> list[list[float]]:
     """Load a run into ``model``, ``optimizer``, ``best`` and torch's generator.
 
-    ``content`` is that of the file at ``path``. ``same_run`` decides whether the ``about`` in the
-    file and that of ``identity`` mean the same.
+    ``content`` is that of the file at ``path``.
 
     Returns:
         The history of the run.
@@ -119,15 +108,11 @@ def load_checkpoint(
         saved, history = json.loads(metadata["fingerprint"]), json.loads(metadata["history"])
     except (ValueError, RecursionError) as error:
         raise DamagedCheckpointError(f"{path} is damaged: {error}.") from error
-    if saved.setdefault("graph", identity["graph"]) != identity["graph"]:  # new in the file
+    if saved.get("graph") != identity["graph"]:
         raise CheckpointError(
             f"{path} was written by a run on other data: the graph has changed since. Delete the "
             "file to train on the new data, or choose another file."
         )
-    for name, value in {**NEW_IN_THE_FILE, "model": identity["model"]}.items():
-        saved.setdefault(name, value)
-    if same_run(saved.get("about", ""), identity["about"]):
-        saved["about"] = identity["about"]
     if saved != (wanted := json.loads(json.dumps(identity))):
         names = ", ".join(differing(saved, wanted))
         raise CheckpointError(
@@ -184,7 +169,6 @@ def parsed(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str
             f"{path} is no checkpoint of eamp: it has no record of a run; delete it or choose "
             "another file."
         )
-    written = metadata.get("digest")  # an earlier version wrote none
-    if written is not None and written != content_digest(tensors, metadata):
+    if metadata.get("digest") != content_digest(tensors, metadata):
         raise DamagedCheckpointError(f"{path} is damaged: its content has changed.")
     return tensors, metadata

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from eamp.data.splits import MASKS
 from eamp.training.metrics import METRICS
-from eamp.training.protocols import check_range
+from eamp.training.ranges import check_range
 from eamp.training.targets import Target
 
 

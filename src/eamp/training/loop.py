@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +72,6 @@ def train(
     on_resume: Callable[[list[Figures]], None] | None = None,
     process: SingleProcess | None = None,
     about: str = "",
-    same_run: Callable[[str, str], bool] = eq,
 ) -> Result:
     """Train ``model`` on ``data``, and leave it with the weights of the selected epoch.
 
@@ -98,8 +96,6 @@ def train(
         process: an :class:`eamp.scale.process_group.ProcessGroup` if the graph is spread over
             several processes, which must all call this function with the same arguments.
         about: a description of model and data. A checkpoint with another one is refused.
-        same_run: called with the description in a checkpoint and ``about``; returns whether they
-            mean the same.
 
     Raises:
         ValueError: if ``data`` lacks something that training or the metric needs.
@@ -126,8 +122,10 @@ def train(
     protocol = task.protocol
     check_run(seed, checkpoint, checkpoint_every, on_epoch)
     identity = {**asdict(protocol), "seed": seed, "about": about, "graph": task.digest}
-    process.agree({**identity, "model": model_digest(model)})
-    identity["model"] = "" if about else model_digest(model)  # a description is of the model, too
+    identity["model"] = model_digest(model)
+    process.agree(identity)
+    if about:  # a description is of the model, too
+        identity["model"] = ""
     checkpoint = None if checkpoint is None else Path(checkpoint)
     if checkpoint is not None and process.leads:
         prepare_checkpoint(checkpoint)
@@ -140,7 +138,7 @@ def train(
     best, history = copy_of_state(model), list[Figures]()
     if checkpoint is not None and (saved := process.read(checkpoint)) is not None:
         try:
-            rows = load_checkpoint(saved, checkpoint, model, optimizer, best, identity, same_run)
+            rows = load_checkpoint(saved, checkpoint, model, optimizer, best, identity)
             history = [task.target.epoch(row) for row in rows]
         except DamagedCheckpointError as error:  # on all processes, which got the same bytes
             if process.leads:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import Any, TypeVar
 
 import torch
@@ -13,6 +12,7 @@ from torch.nn.functional import cross_entropy
 from eamp.graph import Graph
 from eamp.nn.checks import check_count, check_share
 from eamp.ops import row_dropout
+from eamp.training.ranges import check_range
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Consistency:
         check_count("warmup of consistency", self.warmup, lowest=0)
         for name in ("drop_rows", "confidence"):
             check_share(f"{name} of consistency", getattr(self, name))
-        check_number("weight of consistency", self.weight)
-        check_number("temperature of consistency", self.temperature)
+        check_range("weight of consistency", self.weight, float, 0)
+        check_range("temperature of consistency", self.temperature, float, 0)
         if self.temperature == 0 or self.drop_rows == 1:
             raise ValueError(
                 "consistency needs a temperature above 0 and drop_rows below 1, but has temperature"
@@ -114,7 +114,7 @@ class PseudoLabels:
     warmup: int = 100
 
     def __post_init__(self) -> None:
-        check_number("weight of pseudo_labels", self.weight)
+        check_range("weight of pseudo_labels", self.weight, float, 0)
         check_share("confidence of pseudo_labels", self.confidence)
         check_count("warmup of pseudo_labels", self.warmup, lowest=0)
 
@@ -133,13 +133,6 @@ def options_of(kind: type[Options], setting: str, given: Any) -> Options:
     if unknown := sorted(str(name) for name in given if name not in defaults):
         raise ValueError(f"{setting} has no {', '.join(unknown)}; it has {', '.join(defaults)}.")
     return kind(**given)
-
-
-def check_number(name: str, value: Any) -> None:
-    """Raise an error unless ``value`` is a finite number from 0 on."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 <= value < float("inf"):
-        raise ValueError(f"{name} must be a number >= 0, but is {value!r}.")
 
 
 def grown(weight: float, warmup: int, epoch: int) -> float:

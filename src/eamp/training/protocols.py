@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 from eamp.spelling import did_you_mean
 from eamp.training.metrics import METRICS
 from eamp.training.objectives import Consistency, PseudoLabels, options_of
+from eamp.training.ranges import check_range
 
 
 @dataclass(frozen=True)
@@ -86,16 +87,6 @@ class Protocol:
         return replace(self, **changes)
 
 
-def check_range(name: str, value: Any, kind: type, least: float, most: float = math.inf) -> None:
-    """Raise an error unless ``value`` is a finite number of a kind and in a range."""
-    accepted = (int,) if kind is int else (int, float)
-    right = isinstance(value, accepted) and not isinstance(value, bool)
-    if not right or not least <= value <= most or not math.isfinite(value):
-        what = "whole number" if kind is int else "number"
-        bounds = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
-        raise ValueError(f"{name} must be a {what} {bounds}, but is {value!r}.")
-
-
 PROTOCOLS = {
     # The paper's training. Its number is the highest validation accuracy; test nodes are not used.
     "paper": Protocol(
@@ -156,13 +147,12 @@ class MetricEpoch(NamedTuple):
 
 
 class TaskEpoch(NamedTuple):
-    """Losses and two metrics after one epoch of a run whose labels are no classes."""
+    """Losses, metric and a second test metric after one epoch of a run without classes."""
 
     train_loss: float
     val_loss: float
     val_metric: float
     test_metric: float
-    val_second: float
     test_second: float
 
     @property
@@ -180,7 +170,7 @@ Figures: TypeAlias = Epoch | MetricEpoch | TaskEpoch
 
 
 def as_epoch(figures: Sequence[float], classes: bool = True) -> Figures:
-    """Return the four or six figures of an epoch under their names."""
+    """Return the figures of an epoch under their names."""
     if not classes:
         return TaskEpoch(*figures)
     return Epoch(*figures) if len(figures) == len(Epoch._fields) else MetricEpoch(*figures)

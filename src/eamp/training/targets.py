@@ -30,7 +30,8 @@ class Target:
             row, with the absolute error, or the squared error if the metric is RMSE.
         outputs: number of outputs of the model: classes, or targets.
         metric: the name of the metric.
-        second: the name of another metric, which is measured as well.
+        second: the name of another metric, which is measured as well;
+            where there are no classes, on test rows only.
     """
 
     kind: Literal["classes", "labels", "numbers"]
@@ -94,16 +95,22 @@ class Target:
         ]
         return float(torch.tensor(values, dtype=torch.float64).nanmean())
 
+    @property
+    def measured(self) -> list[tuple[str, str]]:
+        """The metrics among the figures of an epoch, each with the part whose rows it is of."""
+        if self.kind == "classes":
+            metrics = dict.fromkeys((self.second, self.metric))
+            return [(metric, part) for metric in metrics for part in ("val", "test")]
+        return [(self.metric, "val"), (self.metric, "test"), (self.second, "test")]
+
     def figures(
         self, losses: tuple[float, float], val: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]
     ) -> Figures:
         """Return the figures of an epoch from outputs and labels of validation and test rows."""
-        order = (self.second, self.metric) if self.kind == "classes" else (self.metric, self.second)
-        found = [
-            self.value(metric, self.reads(metric, out), y)
-            for metric in dict.fromkeys(order)
-            for out, y in (val, test)
-        ]
+        rows, found = {"val": val, "test": test}, list[float]()
+        for metric, part in self.measured:
+            out, y = rows[part]
+            found.append(self.value(metric, self.reads(metric, out), y))
         return self.epoch([*losses, *found])
 
     def epoch(self, figures: list[float]) -> Figures:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import eamp
-from eamp.nn import EntropyStep, Gain
+from eamp.nn import Gain
 from eamp.nn.conv.gcn_conv import GCNConv, gcn_propagate
 from problems import irregular_graph
 
@@ -138,12 +138,3 @@ def test_isolated_nodes_stay_where_they_are() -> None:
 def test_another_energy_is_refused() -> None:
     with pytest.raises(ValueError, match="energy must be 'paper' or 'propagation', but is 'rw'"):
         eamp.EntropyAware(Nothing(), energy="rw")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("old", "new"), [("sym", "propagation"), (None, "paper")])
-def test_the_old_name_of_the_option_goes_on_working(old: str | None, new: str) -> None:
-    with pytest.warns(DeprecationWarning, match=f"is now called energy='{new}'"):
-        layer = eamp.EntropyAware(Nothing(), normalization=old)  # type: ignore[call-arg]
-    assert layer.step == EntropyStep(energy=new)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'sym' or None"):
-        eamp.EntropyAware(Nothing(), normalization="rw")  # type: ignore[call-arg]

@@ -1,7 +1,6 @@
 """``EntropyStep``: all options of the entropy step, in one frozen dataclass."""
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, TypedDict, get_args
@@ -140,7 +139,7 @@ class EntropyStep:
                 "the entropy step is described by a mapping, as in {'weight': 1.0, "
                 f"'temperature': 10.0}}, or by an eamp.nn.EntropyStep, but is {given!r}."
             )
-        options = {**defaults, **with_current_names(given)}
+        options = {**defaults, **given}
         known = [each.name for each in fields(cls)]
         if unknown := [name for name in options if name not in known]:
             raise ValueError(
@@ -185,23 +184,3 @@ class StepOptions(TypedDict, total=False):
     energy: Energy
     scale_free: bool
     relations: Relations
-
-
-def with_current_names(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate the old option ``normalization`` of the entropy step, with a warning.
-
-    ``normalization="sym"`` is now ``energy="propagation"``, and ``None`` is ``energy="paper"``.
-    """
-    options = dict(options)
-    if "normalization" in options:
-        old = options.pop("normalization")
-        if old not in (None, "sym"):
-            raise ValueError(f"normalization must be 'sym' or None, but is {old!r}.")
-        new = "paper" if old is None else "propagation"
-        warnings.warn(
-            f"normalization={old!r} of the entropy step is now called energy={new!r}.",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-        options.setdefault("energy", new)
-    return options

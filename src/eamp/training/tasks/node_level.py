@@ -89,14 +89,13 @@ class NodeTask(Task):
             float(self.process.sum(part.double()).to(part.dtype))
             for part in (loss, target.validation_loss(out[val], data.y[val], self.process))
         ]
-        metrics = [target.metric, target.second]
         if target.kind == "classes":  # accuracies are sums over nodes, so two numbers are sent
             found += self.accuracies(out)
-            metrics = [name for name in metrics if name != "accuracy"]
-        for metric in metrics:
-            read = target.reads(metric, out)
-            for mask in (val, data.test_mask):
-                gathered = self.process.gather(read[mask]), self.process.gather(data.y[mask])
+        for metric, part in target.measured:
+            if metric != "accuracy":
+                mask = data[f"{part}_mask"]
+                read = target.reads(metric, out[mask])
+                gathered = self.process.gather(read), self.process.gather(data.y[mask])
                 found.append(target.value(metric, *gathered))
         return target.epoch(found)
 
