@@ -104,8 +104,8 @@ def test_the_derivative_in_one_operator_is_the_composed_one(
 
 def test_the_conversion_under_compile_passes_opcheck() -> None:
     edge_index = random_graph(7, 12).edge_index
-    torch.library.opcheck(csr_of_edge_index, (edge_index, 7, False))
-    torch.library.opcheck(csr_of_edge_index, (edge_index[:, :5], 7, True))
+    torch.library.opcheck(csr_of_edge_index, (edge_index, 7, False, False))
+    torch.library.opcheck(csr_of_edge_index, (edge_index[:, :5], 7, True, True))
 
 
 @pytest.mark.parametrize("backend", ["numba", "torch"])
