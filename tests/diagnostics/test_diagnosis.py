@@ -282,3 +282,14 @@ def test_a_layer_that_cannot_run_without_its_edges_keeps_the_gradients_of_the_ot
     assert "gradients are unknown" not in str(diagnosis)
     assert (diagnosis.table["gradient"] > 0).all()
     assert diagnosis.table[["weights_gradient", "weights_norm"]].isna().all(axis=None)
+
+
+def test_gradients_pass_layers_that_are_computed_again_in_the_backward_pass() -> None:
+    torch.manual_seed(0)
+    plain = eamp.nn.GCN(8, 16, 4, num_layers=6)
+    checkpointed = eamp.nn.GCN(8, 16, 4, num_layers=6, checkpoint=True)
+    checkpointed.load_state_dict(plain.state_dict())
+    expected = eamp.diagnose(plain, (features(8), grid())).table
+    found = eamp.diagnose(checkpointed, (features(8), grid())).table
+    assert (found["gradient"] > 0).all()
+    pd.testing.assert_frame_equal(found, expected)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.autograd.graph import GradientEdge, get_gradient_edge, saved_tensors_hooks
 from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
@@ -86,7 +86,11 @@ class Dissection(Probe):
         alone, leaf = None, None
         if self.parts and x is not None:
             leaf = x.detach().requires_grad_(self.recording)
-            with torch.set_grad_enabled(self.recording), self.linear_maps.reused(x, leaf):
+            with (
+                torch.set_grad_enabled(self.recording),
+                self.linear_maps.reused(x, leaf),
+                saved_as_they_are(),
+            ):
                 alone = without_aggregation(
                     call.layer, leaf, call.args, call.kwargs, call.out.shape
                 )
@@ -242,6 +246,11 @@ def watch_input(layer: Module) -> RemovableHandle:
         return ((inside, *args[1:]), kwargs) if args else (args, kwargs | {"x": inside})
 
     return layer.register_forward_pre_hook(alias, with_kwargs=True)
+
+
+def saved_as_they_are() -> saved_tensors_hooks:
+    """Keep the tensors of a backward pass, also inside of a checkpoint, which would count them."""
+    return saved_tensors_hooks(lambda x: x, lambda x: x)
 
 
 def edge_of(x: Tensor | None) -> GradientEdge | None:
