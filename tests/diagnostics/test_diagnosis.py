@@ -133,7 +133,7 @@ class TakesData(Named):
         return self.layer(data.x, data.edge_index)
 
 
-@pytest.mark.parametrize("model", [GCN(32, 8, 2), Named(), TakesData()])
+@pytest.mark.parametrize("model", [GCN(32, 8, 2), GCN(-1, 8, 2), Named(), TakesData()])
 def test_data_is_passed_as_the_model_takes_it(model: Module) -> None:
     diagnosis = eamp.diagnose(model, Data(features(), grid(), y=torch.zeros(100)))
     assert diagnosis.kind == "healthy"
@@ -203,6 +203,22 @@ def test_every_mode_of_autograd(mode: Any) -> None:
     with mode():
         diagnosis = eamp.diagnose(deep_gcn(), (features(64), grid()))
     assert diagnosis.kind == "smoothing"
+
+
+def test_inference_mode_has_no_gradients_and_a_note_says_so() -> None:
+    model, data = GCN(32, 16, 3), Data(features(), grid())
+    with torch.inference_mode():
+        made_inside, given = GCN(32, 16, 3), features()
+        found = [eamp.diagnose(each, data, jacobians=True) for each in (model, made_inside)]
+    found.append(eamp.diagnose(made_inside, data))
+    found += [eamp.diagnose(model, each) for each in ((given, grid()), Data(given, grid()))]
+    for diagnosis in found:
+        assert diagnosis.kind == "healthy"
+        assert "torch.inference_mode() has none" in diagnosis.notes[0]
+        assert "weights_norm" in diagnosis.table
+        assert not {"gradient", "jacobian"} & set(diagnosis.table)
+    with torch.no_grad():
+        assert (eamp.diagnose(model, data).table["gradient"] > 0).all()
 
 
 def test_parts_and_gradients_can_be_left_out() -> None:

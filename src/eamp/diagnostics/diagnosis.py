@@ -19,9 +19,9 @@ from eamp.diagnostics.causes.dissection import Dissection
 from eamp.diagnostics.causes.labels import labels_of
 from eamp.diagnostics.causes.usefulness import usefulness
 from eamp.diagnostics.measures.named_measures import SHARED
-from eamp.diagnostics.notes import offset_note, sharpening_note, training_note
+from eamp.diagnostics.notes import NO_DERIVATIVES, offset_note, sharpening_note, training_note
 from eamp.diagnostics.result import RAW, Diagnosis
-from eamp.diagnostics.running import evaluation_mode, mean_degree, run_model
+from eamp.diagnostics.running import evaluation_mode, has_derivatives, mean_degree, run_model
 from eamp.diagnostics.typed_diagnosis import is_typed_model, judge_relations, measure_relations
 from eamp.diagnostics.verdict import findings
 from eamp.files import check_writable, write_atomically
@@ -100,13 +100,14 @@ def diagnose(
         measured = measure_relations(model, data, layers, temperature, run)
         return judge_relations(model, measured)
     labelled = labels_of(data, labels, mask)
+    differentiable = has_derivatives(model, data)
     further = [measures] if isinstance(measures, str) else measures
     probe = Dissection(
         model,
         measures=list(dict.fromkeys([*SHARED, *further])),
         parts=parts,
-        backward=gradients,
-        jacobians=jacobians,
+        backward=gradients and differentiable,
+        jacobians=jacobians and differentiable,
         nodes=labelled.judged_on,
         layers=layers,
         labels=labelled.labels,
@@ -115,6 +116,8 @@ def diagnose(
     with probe, evaluation_mode(model), torch.set_grad_enabled(probe.recording):
         out = run(model, data) if run else run_model(model, data, record=probe.recording)
         failed = probe.finish(out)
+    if (gradients or jacobians) and not differentiable:
+        failed = (*failed, NO_DERIVATIVES)
     table = probe.table()
     norm = table["norm"]
     if np.isnan(scale_free_energy(table)).all() and norm.gt(0).any() and np.isfinite(norm).any():

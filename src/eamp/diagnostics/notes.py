@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 # Relative energy that is worth a note: unrelated neighbours have 1, opposite ones 2.
 SHARPENED = 1.25
 
+NO_DERIVATIVES = (
+    "Note: gradients are unknown, because torch.inference_mode() has none; make model and data, "
+    "and call eamp.diagnose, outside of it. torch.no_grad() may stay."
+)
+
 
 def sharpening_note(table: pd.DataFrame) -> tuple[str, ...]:
     """Return a note if neighbours are opposite, which a strong entropy step can cause."""

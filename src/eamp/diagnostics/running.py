@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Module
+from torch.nn.parameter import is_lazy
+from torch_geometric.data import Data
 
 from eamp.graph import as_graph
 
@@ -41,9 +43,17 @@ def run_model(model: Module, data: Any, record: bool = False) -> Any:
 def recorded(x: Any) -> Any:
     """Return features as a tensor that requires gradients, and anything else as it is."""
     features = isinstance(x, Tensor) and x.is_floating_point() and x.layout == torch.strided
-    if not features or x.requires_grad or x.is_inference() or torch.is_inference_mode_enabled():
-        return x
-    return x.detach().requires_grad_()
+    return x.detach().requires_grad_() if features and not x.requires_grad else x
+
+
+def has_derivatives(model: Module, data: Any) -> bool:
+    """Return whether gradients can be had: inference mode has none, nor have tensors made in it."""
+    given = data.to_dict() if isinstance(data, Data) else data
+    given = [*given.values()] if isinstance(given, Mapping) else given
+    tensors = [x for x in (*model.parameters(), *model.buffers()) if not is_lazy(x)]
+    if isinstance(given, tuple | list):
+        tensors += [x for x in given if isinstance(x, Tensor)]
+    return not (torch.is_inference_mode_enabled() or any(x.is_inference() for x in tensors))
 
 
 def arguments_of(signature: inspect.Signature, data: Any) -> tuple[Sequence[Any], dict[str, Any]]:
