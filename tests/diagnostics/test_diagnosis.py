@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import BatchNorm1d, Module
 from torch_geometric.data import Data
-from torch_geometric.nn import GCN, SAGEConv
+from torch_geometric.nn import GCN, GCN2Conv, PointNetConv, SAGEConv
 
 import eamp
 from diagnostics.faulty_models import Apply, Stack, average, features, grid, rotate, scale
@@ -138,6 +138,21 @@ def test_data_is_passed_as_the_model_takes_it(model: Module) -> None:
     diagnosis = eamp.diagnose(model, Data(features(), grid(), y=torch.zeros(100)))
     assert diagnosis.kind == "healthy"
     assert diagnosis.usefulness is None  # targets of a regression are no labels
+
+
+def test_the_graph_is_that_of_the_layers_wherever_it_stands_among_the_arguments() -> None:
+    class Points(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = eamp.EntropyAware(PointNetConv(torch.nn.Linear(35, 8)), weight=0.1)
+
+        def forward(self, x: Tensor, pos: Tensor, edge_index: Tensor) -> Tensor:
+            out: Tensor = self.first(x, pos, edge_index)
+            return out
+
+    assert eamp.diagnose(Points(), (features(), torch.randn(100, 3), grid())).kind == "healthy"
+    layer = GCN2Conv(32, alpha=0.5)
+    assert eamp.diagnose(layer, (features(), features(), grid())).kind == "healthy"
 
 
 def test_run_calls_the_model() -> None:

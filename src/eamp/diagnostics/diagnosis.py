@@ -21,7 +21,7 @@ from eamp.diagnostics.causes.usefulness import usefulness
 from eamp.diagnostics.measures.named_measures import SHARED
 from eamp.diagnostics.notes import NO_DERIVATIVES, offset_note, sharpening_note, training_note
 from eamp.diagnostics.result import RAW, Diagnosis
-from eamp.diagnostics.running import evaluation_mode, has_derivatives, mean_degree, run_model
+from eamp.diagnostics.running import evaluation_mode, has_derivatives, run_model
 from eamp.diagnostics.typed_diagnosis import is_typed_model, judge_relations, measure_relations
 from eamp.diagnostics.verdict import findings
 from eamp.files import check_writable, write_atomically
@@ -128,17 +128,15 @@ def diagnose(
     if parts:
         table = table.join(factors(table))
     found = findings(table)
-    useful = None
-    if labelled.judged_on is not None and probe.graph is not None and probe.features is not None:
+    useful, x, graph = None, probe.features, probe.graph
+    if labelled.judged_on is not None and x is not None and graph is not None:
         accuracies = tuple(map(float, table["probe_accuracy"]))
-        useful = usefulness(
-            labelled.judged_on, labelled.trained_on, probe.features, probe.graph, accuracies, out
-        )
+        useful = usefulness(labelled.judged_on, labelled.trained_on, x, graph, accuracies, out)
         table["propagation_accuracy"] = table["layer"].map(useful.propagation)
         low = useful.low_accuracy()
         found = (*map(useful.judged, found), *([low] if low else []))
     untrained = useful is not None and useful.learned is False
-    degree = mean_degree(data, int(table["nodes"].iloc[0]))
+    degree = 0.0 if graph is None else float(graph.degree.mean())
     return Diagnosis(
         kind=found[0].kind if found else "untrained" if untrained else "healthy",
         layer=found[0].layer if found else None,

@@ -1,4 +1,4 @@
-"""Call a model on data as it wants to be called, and find the graph in the data."""
+"""Call a model on data as it wants to be called, with gradients where there are any."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from torch import Tensor
 from torch.nn import Module
 from torch.nn.parameter import is_lazy
 from torch_geometric.data import Data
-
-from eamp.graph import as_graph
 
 
 def run_model(model: Module, data: Any, record: bool = False) -> Any:
@@ -95,13 +93,3 @@ def evaluation_mode(model: Module) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
-
-
-def mean_degree(data: Any, num_nodes: int) -> float:
-    """Return the mean degree of the graph in ``data``, made undirected; 0 if there is none."""
-    pair = isinstance(data, tuple | list)
-    found = data[1:2] if pair else [getattr(data, name, None) for name in ("edge_index", "adj_t")]
-    adjacency = next((a for a in found if a is not None), None)
-    if adjacency is None:
-        return 0.0
-    return float(as_graph(adjacency, num_nodes, symmetrize=True).degree.mean())

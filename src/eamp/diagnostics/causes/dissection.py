@@ -56,8 +56,8 @@ class Dissection(Probe):
         self.jacobians, self.recording = jacobians, backward or jacobians
         self.linear_maps = LinearMaps()
         self.calls: list[Call] = []
-        self.features: Tensor | None = None  # the input of the first layer
-        self.graph: Graph | None = None  # and its graph
+        self.graph: Graph | None = None  # the first that a layer was measured on
+        self.features: Tensor | None = None  # the first input of a layer that is dense and fits it
 
     def __enter__(self) -> Dissection:
         """Add the hooks."""
@@ -81,8 +81,9 @@ class Dissection(Probe):
         x: Tensor | None = None
         if entering is not None and is_dense(entering.x):
             x = call.args[0] if call.args else call.kwargs["x"]
-        if self.features is None and x is not None:
-            self.features, self.graph = x.detach(), graph
+        self.graph = graph if self.graph is None else self.graph
+        if self.features is None and x is not None and self.graph is not None:
+            self.features = x.detach() if x.size(0) == self.graph.num_nodes else None
         alone, leaf = None, None
         if self.parts and x is not None:
             leaf = x.detach().requires_grad_(self.recording)
