@@ -61,7 +61,8 @@ def diagnose(
         layers: the modules to measure, see :func:`eamp.probe`.
         measures: names of further measures for the table, such as ``"mad"``, ``"mad_gap"`` or
             ``"group_distance_ratio"``. No verdict reads them, and they take time of their own.
-        labels: classes ``[n]``, by default ``data.y``; negative ones are unknown.
+        labels: classes ``[n]`` as integers, by default ``data.y`` if it holds such; negative ones
+            are unknown.
         mask: the nodes ``[n]`` whose labels are used, by default those of ``data.val_mask``, or
             else ``data.train_mask``, or else all. A trained model separates its training nodes even
             where it has learned nothing about others.
@@ -77,7 +78,8 @@ def diagnose(
             ``run=lambda model, data: model(data.x, data.adj_t)``.
 
     Raises:
-        ValueError: if no layer could be measured on a graph.
+        ValueError: if no layer could be measured on a graph, or if ``labels`` are not one integer
+            per node.
 
     Example:
         >>> import torch, eamp
@@ -113,6 +115,8 @@ def diagnose(
         labels=labelled.labels,
         temperature=temperature,
     )
+    if labels is None:
+        probe.labels = None  # the data's own need not fit, as where a model adds nodes
     with probe, evaluation_mode(model), torch.set_grad_enabled(probe.recording):
         out = run(model, data) if run else run_model(model, data, record=probe.recording)
         failed = probe.finish(out)
