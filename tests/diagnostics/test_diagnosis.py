@@ -104,6 +104,21 @@ def test_advice_for_nodes_alike_from_the_start_is_to_check_the_input() -> None:
     assert "input features" in diagnosis.advice[0]
 
 
+@pytest.mark.parametrize("labels", [None, torch.arange(100) % 2])
+def test_without_edges_nothing_is_smoothed_and_a_note_says_so(labels: Tensor | None) -> None:
+    none = torch.empty(2, 0, dtype=torch.long)
+    diagnosis = eamp.diagnose(GCN(8, 16, 3), (features(8), none), labels=labels)
+    assert diagnosis.kind in ("healthy", "low accuracy")
+    assert "Note: the graph has no edges" in str(diagnosis)
+    assert "nan" not in str(diagnosis)
+    assert "energy" not in str(diagnosis).split("Note:")[0]
+    shrinking = eamp.diagnose(Stack(*(Apply(scale(0.1)) for _ in range(6))), (features(8), none))
+    assert [finding.kind for finding in shrinking.findings] == ["shrinking"]
+    assert "the graph has no edges" not in str(
+        eamp.diagnose(GCN(8, 16, 3), (features(8), torch.tensor([[0, 1], [1, 0]])))
+    )
+
+
 def test_needed_weight_by_hand() -> None:
     # Energy falls to 1/16 in two layers, so differences fall to 1/2 in each, and the gain must
     # be 1. With k = 4 and F = 64 this is 2λ/4 = 1.

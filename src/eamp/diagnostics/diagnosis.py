@@ -14,12 +14,18 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.diagnostics.advice import advise
-from eamp.diagnostics.causes.attribution import factors, scale_free_energy
+from eamp.diagnostics.causes.attribution import factors
 from eamp.diagnostics.causes.dissection import Dissection
 from eamp.diagnostics.causes.labels import labels_of
 from eamp.diagnostics.causes.usefulness import usefulness
 from eamp.diagnostics.measures.named_measures import SHARED
-from eamp.diagnostics.notes import NO_DERIVATIVES, offset_note, sharpening_note, training_note
+from eamp.diagnostics.notes import (
+    NO_DERIVATIVES,
+    no_edges_note,
+    offset_note,
+    sharpening_note,
+    training_note,
+)
 from eamp.diagnostics.result import RAW, Diagnosis
 from eamp.diagnostics.running import evaluation_mode, has_derivatives, run_model
 from eamp.diagnostics.typed_diagnosis import is_typed_model, judge_relations, measure_relations
@@ -124,7 +130,7 @@ def diagnose(
         failed = (*failed, NO_DERIVATIVES)
     table = probe.table()
     norm = table["norm"]
-    if np.isnan(scale_free_energy(table)).all() and norm.gt(0).any() and np.isfinite(norm).any():
+    if probe.graph is None and norm.gt(0).any() and np.isfinite(norm).any():
         raise ValueError(
             "no layer could be measured on a graph, so there is no verdict; the warnings above say "
             "why. Pass layers=[...] with modules that are called with an edge_index."
@@ -147,6 +153,7 @@ def diagnose(
         findings=found,
         notes=(
             *failed,
+            *no_edges_note(graph),
             *offset_note(table, found),
             *sharpening_note(table),
             *training_note(useful),

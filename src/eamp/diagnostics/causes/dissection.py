@@ -271,7 +271,7 @@ def state(found: Embedding | None) -> dict[str, float]:
     with torch.no_grad():
         energy = math.nan
         if found.on_graph:
-            energy = float(torch.fmin(found.relative_energy(), found.rayleigh_quotient()))
+            energy = float(torch.minimum(found.relative_energy(), found.rayleigh_quotient()))
         rank = float(found.effective_rank()) if min(found.x.shape) <= WIDEST else math.nan
         return {"norm": float(found.norm()), "energy": energy, "rank": rank}
 
