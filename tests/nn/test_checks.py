@@ -140,7 +140,7 @@ def test_every_model_checks_its_options(
         ("gat", {"heads": 0}, "heads must be a whole number >= 1"),
         ("gat", {"heads": 3}, "hidden_channels must be a multiple of heads"),
         ("grand", {"heads": 0}, "heads must be a whole number >= 1"),
-        ("acmp", {"steps_per_layer": 0}, "needs at least one step, but steps = 0"),
+        ("acmp", {"steps_per_layer": 0}, "steps must be a whole number >= 1, but is 0"),
         ("linear", {"mlp_layers": 0}, "mlp_layers must be a whole number >= 1"),
         ("linear", {"alpha": 2.0}, "alpha must be a number between 0 and 1"),
         ("deep-gcn", {"layer_dropout": -1.0}, "layer_dropout must be a number between 0 and 1"),

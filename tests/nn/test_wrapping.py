@@ -227,9 +227,9 @@ def test_a_wrapped_model_shows_its_options() -> None:
 
 
 def test_the_paper_has_a_step_of_its_own() -> None:
-    step = EntropyStep.paper()
+    model = eamp.wrap(MODELS["GCN"](), preset="paper", skip="last")
+    step = model.convs[0].step
     assert (step.weight, step.temperature, step.detach, step.variant) == (1.0, 10.0, True, "paper")
-    model = eamp.wrap(MODELS["GCN"](), EntropyStep.paper(), skip="last")
     assert (
         repr(model.convs).count("weight=1.0, temperature=10.0, detach=True, variant='paper'") == 2
     )
@@ -237,7 +237,7 @@ def test_the_paper_has_a_step_of_its_own() -> None:
     conv = GCNConv(4, 4)
     out = conv(x, EDGES)
     expected = out + 10.0 * eamp.entropy_gradient(out, GRAPH, 10.0, variant="paper")
-    layer = eamp.EntropyAware.of(conv, EntropyStep.paper())
+    layer = eamp.EntropyAware.of(conv, step)
     torch.testing.assert_close(layer(x, EDGES), expected)
 
 

@@ -17,6 +17,7 @@ from eamp.optional import MissingPackageError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from eamp.experiments.cell import Cell
     from eamp.report.table import Table
 
 EXAMPLE = "eamp sweep quick_look.yaml --output out/quick_look --workers 2"
@@ -47,10 +48,10 @@ def run(options: Namespace) -> int:
     from eamp.cli.tables import show
     from eamp.experiments import sweep as sweeps
     from eamp.experiments.recipe import load_recipe
-    from eamp.experiments.statistics import check_reference, compare
+    from eamp.experiments.statistics import check_reference
     from eamp.experiments.store import Store
     from eamp.files import file_name
-    from eamp.report.comparison import comparison_table, in_terminal, remove_comparisons
+    from eamp.report.comparison import in_terminal, remove_comparisons
     from eamp.report.table import save as save_table
 
     name, cells = load_recipe(options.recipe)
@@ -74,19 +75,8 @@ def run(options: Namespace) -> int:
             show(sweeps.summary(part, options.by_split))
             if options.against is None or options.against not in set(part["name"]):
                 continue
-            *_, (column, reading) = sweeps.readings_of(part).items()
-            depths: dict[str, set[int]] = {cell.data: set() for cell in cells}
-            for cell in cells:
-                if cell.name == options.against:
-                    depths[cell.data].add(cell.depth)
-            compared = compare(part, options.against, options.by_split, column, depths)
-            metric = sweeps.metric_of(part)
-            own = "" if column == "test_accuracy" else f"_{metric}"
-            key = f"comparison{own}"
-            if key in {one.key for one in comparisons}:  # another rule selects the epochs
-                key += f"_at_best_{part['select'].iloc[0]}"
-            named = (options.against, reading, key, metric)
-            beside = comparison_table(compared, *named)
+            taken = {one.key for one in comparisons}
+            beside = comparison_of(part, cells, options.against, options.by_split, taken)
             comparisons.append(beside)
             save_table(beside, options.output)
             show(in_terminal(beside))
@@ -94,6 +84,28 @@ def run(options: Namespace) -> int:
     place = f" are in {options.output / 'cells.csv'}" if len(table) else " could be trained"
     print(f"{len(table)} of {len(cells)} cells{place}")
     return 0 if len(table) == len(cells) else 1
+
+
+def comparison_of(
+    part: pd.DataFrame, cells: Sequence[Cell], against: str, by_split: bool, taken: set[str]
+) -> Table:
+    """Compare the rows of one metric with those of a run, in a table whose key is not taken."""
+    # heavy: imported when the command runs
+    from eamp.experiments import sweep as sweeps
+    from eamp.experiments.statistics import compare
+    from eamp.report.comparison import comparison_table
+
+    *_, (column, reading) = sweeps.readings_of(part).items()
+    depths: dict[str, set[int]] = {cell.data: set() for cell in cells}
+    for cell in cells:
+        if cell.name == against:
+            depths[cell.data].add(cell.depth)
+    compared = compare(part, against, by_split, column, depths)
+    metric = sweeps.metric_of(part)
+    key = "comparison" if column == "test_accuracy" else f"comparison_{metric}"
+    if key in taken:  # another rule selects the epochs
+        key += f"_at_best_{part['select'].iloc[0]}"
+    return comparison_table(compared, against, reading, key, metric)
 
 
 def page_line(

@@ -10,9 +10,9 @@ from torch.nn import Module
 from torch_geometric.data import Data
 
 from eamp.diagnostics.measures.named_measures import MeasureSelection
-from eamp.diagnostics.probing import LayerCall, Probe, Row
+from eamp.diagnostics.probing import Probe, Row
 from eamp.diagnostics.running import evaluation_mode, run_model
-from eamp.diagnostics.watched_layers import type_name
+from eamp.diagnostics.watched_layers import LayerCall, type_name
 from eamp.graph import Graph
 from eamp.graph.subgraph import subgraph
 from eamp.nn.wrapping import Selection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from eamp.diagnostics.measures.named_measures import (
 from eamp.diagnostics.rendering import html_summary, text_summary
 from eamp.diagnostics.typed_layers import relations_of_call
 from eamp.diagnostics.watched_layers import (
+    LayerCall,
     adjacency_of_call,
     models_around,
     type_name,
@@ -36,17 +37,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Row = dict[str, Any]
-
-
-class LayerCall(NamedTuple):
-    """A call of a watched layer, its output and the graph it is measured on."""
-
-    layer: Module
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    entering: Embedding | None
-    out: Tensor
-    graph: Graph | None
 
 
 class Probe:

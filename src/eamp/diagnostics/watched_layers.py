@@ -1,12 +1,13 @@
-"""The modules of a model that a probe watches, and the graph with which each is called."""
+"""The modules of a model that a probe watches, and what each is called with."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import DeepGCNLayer, GPSConv
 
+from eamp.diagnostics.measures.embedding import Embedding
 from eamp.graph import Graph
 from eamp.nn.checks import check_module
 from eamp.nn.conv.gps_layer import GPSLayer
@@ -18,6 +19,17 @@ from eamp.nn.wrapping import Selection, check_names, message_passing_layers, spl
 # Blocks with a residual connection. Each is watched as a whole, because the layer inside does not
 # return the sum.
 BLOCKS = DeepGCNLayer, GPSConv, GPSLayer
+
+
+class LayerCall(NamedTuple):
+    """A call of a watched layer, its output and the graph it is measured on."""
+
+    layer: Module
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    entering: Embedding | None
+    out: Tensor
+    graph: Graph | None
 
 
 class NoLayerError(ValueError):

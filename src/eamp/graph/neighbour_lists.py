@@ -55,6 +55,14 @@ def add_up(counts):
 
 
 @njit(**OPTIONS)
+def mix_long(z):
+    """Mix the bits of a 64-bit number, one to one, as SplitMix64 does (Steele et al., 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(**OPTIONS)
 def count_columns(row, col, symmetrize, start):
     """Compute where the members of every column begin."""
     for e in range(row.size):

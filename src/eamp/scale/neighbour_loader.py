@@ -13,6 +13,7 @@ from eamp.graph import Graph, GraphError
 from eamp.graph.csr import check_range
 from eamp.graph.edge_index_cache import set_graph
 from eamp.graph.subgraph import rows_of_data
+from eamp.nn.checks import check_count
 from eamp.scale.sampling import sampled_graph
 
 
@@ -78,16 +79,15 @@ class NeighbourLoader:
         from eamp.scale.sampling_kernels import incoming_edges
 
         self.num_neighbors = check_fanouts(num_neighbors)
-        for name, value, least in (("batch_size", batch_size, 1), ("seed", seed, 0)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be a whole number >= {least}, but is {value!r}.")
+        check_count("batch_size", batch_size)
+        check_count("seed", seed, lowest=0)
         edge_index = getattr(data, "edge_index", None)
         if not isinstance(edge_index, Tensor) or edge_index.device.type != "cpu":
             raise GraphError(
                 "NeighbourLoader needs a torch_geometric Data with an edge_index on the CPU; pass "
                 "data.cpu() and move the batches."
             )
-        self.data, self.batch_size, self.seed, self.epoch = data, batch_size, seed, 0
+        self.data, self.batch_size, self.seed, self.epoch = data, int(batch_size), int(seed), 0
         self.shuffle, self.drop_last = shuffle, drop_last
         self.num_nodes = int(data.num_nodes or 0)
         check_range(edge_index, self.num_nodes)

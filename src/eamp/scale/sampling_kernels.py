@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from eamp.graph.neighbour_lists import OPTIONS, Indices, add_up
+from eamp.graph.neighbour_lists import OPTIONS, Indices, add_up, mix_long
 
 
 def incoming_edges(target: Indices, num_nodes: int) -> tuple[Indices, Indices]:
@@ -37,11 +37,7 @@ def put_under_targets(target, start, edges):
 def draw_below(state, bound):
     """Return a random number from 0 to ``bound`` − 1, by the generator SplitMix64."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.int64((z >> np.uint64(11)) * (1.0 / 9007199254740992.0) * bound)
+    return np.int64((mix_long(state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0) * bound)
 
 
 @njit(**OPTIONS)

@@ -196,6 +196,8 @@ def test_layers_that_never_run_are_told_once() -> None:
     assert "0 epochs" in monitor._repr_html_()
     with pytest.raises(ValueError, match="every"):
         Monitor(GCN(32, 16, 2), every=0)
+    with pytest.raises(ValueError, match="every must be a whole number >= 1, but is True"):
+        Monitor(GCN(32, 16, 2), every=True)
 
 
 @pytest.mark.parametrize("weight", [0.2, 0.0, Gain(0.05)])

@@ -52,9 +52,9 @@ def test_dropout_leaves_the_initial_features_alone() -> None:
 def test_impossible_options_are_refused() -> None:
     with pytest.raises(ValueError, match="weights must be one of glorot"):
         DeepConv(8, 1, 1, weights="unit")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="initial_residual must be a number between 0 and 1"):
         DeepConv(8, 1, 1, initial_residual=1.5)
-    with pytest.raises(ValueError, match="skip must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="skip must be a number between 0 and 1"):
         DeepConv(8, 1, 1, skip=-0.5)
 
 

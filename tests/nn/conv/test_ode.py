@@ -86,8 +86,9 @@ def test_adjoint_gives_the_gradient_of_the_solution(method: str) -> None:
 def test_names_the_methods_there_are() -> None:
     with pytest.raises(ValueError, match=r"euler, midpoint, rk4.*dopri5.*'simpson'"):
         ODEBlock("simpson")
-    with pytest.raises(ValueError, match="at least one step"):
-        ODEBlock(steps=0)
+    for steps in (0, True):
+        with pytest.raises(ValueError, match=f"steps must be a whole number >= 1, but is {steps}"):
+            ODEBlock(steps=steps)
     assert set(FIXED_STEP).isdisjoint(ADAPTIVE)
 
 

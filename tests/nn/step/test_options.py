@@ -9,7 +9,7 @@ import torch_geometric.nn as pyg
 
 import eamp
 from eamp.nn import GCN, DeepGCN, EntropyStep, Gain
-from eamp.nn.step.options import StepOptions
+from eamp.nn.step.options import PRESETS, StepOptions
 from eamp.nn.wrapping import WrapOptions
 
 OPTIONS = {"weight": 0.5, "temperature": 2.0, "detach": False, "energy": "propagation"}
@@ -44,7 +44,7 @@ def test_the_defaults_are_one_and_the_same_everywhere() -> None:
 
 def test_the_paper_is_a_preset_that_options_change() -> None:
     paper = eamp.wrap(pyg.GCN(4, 4, 2), preset="paper").convs[0].step
-    assert paper == EntropyStep.paper()
+    assert paper == EntropyStep(**PRESETS["paper"])
     assert (paper.weight, paper.temperature, paper.detach, paper.variant) == (1, 10, True, "paper")
     changed = eamp.wrap(pyg.GCN(4, 4, 2), preset="paper", weight=3.0).convs[0].step
     assert (changed.weight, changed.temperature, changed.variant) == (3.0, 10.0, "paper")

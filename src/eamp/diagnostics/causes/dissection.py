@@ -16,7 +16,8 @@ from eamp.diagnostics.causes.linear_maps import LinearMaps
 from eamp.diagnostics.causes.linear_probe import LabelledNodes
 from eamp.diagnostics.causes.replay import without_aggregation
 from eamp.diagnostics.measures.embedding import Embedding, embedding_of
-from eamp.diagnostics.probing import LayerCall, Probe, Row
+from eamp.diagnostics.probing import Probe, Row
+from eamp.diagnostics.watched_layers import LayerCall
 from eamp.graph import Graph
 from eamp.ops.precision import accumulate_dtype
 

@@ -22,6 +22,7 @@ from eamp.diagnostics.running import evaluation_mode
 from eamp.diagnostics.verdict import Finding, findings
 from eamp.diagnostics.watched_layers import models_around
 from eamp.files import check_writable, write_atomically
+from eamp.nn.checks import check_count
 from eamp.nn.wrapping import Selection
 
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ class Monitor:
         gain_limit: float | None = None,
         layers: Selection = None,
     ) -> None:
-        if not isinstance(every, int) or every < 1:
-            raise ValueError(f"every must be a whole number of at least 1, but is {every!r}.")
+        check_count("every", every)
         self.model, self.compiled = original_of(model)
         self.every, self.log, self.on_alarm = every, log, on_alarm
         self.folder = None if folder is None else Path(folder)

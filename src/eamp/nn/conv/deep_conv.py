@@ -9,6 +9,7 @@ from torch.nn import Parameter
 from torch_geometric.nn.inits import glorot
 
 from eamp.graph import Adjacency, as_graph
+from eamp.nn.checks import check_share
 from eamp.nn.conv.gcn_conv import MessagePassingLayer, gcn_propagate
 from eamp.ops import dropout
 
@@ -68,9 +69,8 @@ class DeepConv(MessagePassingLayer):
             raise ValueError(
                 f"weights must be one of {', '.join(get_args(Weights))}, but is {weights!r}."
             )
-        for name, share in (("initial_residual", initial_residual), ("skip", skip)):
-            if not 0 <= share <= 1:
-                raise ValueError(f"{name} must lie between 0 and 1, but is {share}.")
+        check_share("initial_residual", initial_residual)
+        check_share("skip", skip)
         self.channels, self.layers, self.weights = channels, layers, weights
         self.initial_residual, self.dropout, self.skip = initial_residual, dropout, skip
         self.beta = math.log(theta / layer + 1)

@@ -9,6 +9,7 @@ from torch_geometric.nn.dense.linear import Linear
 from torch_geometric.nn.inits import reset
 
 from eamp.graph import Adjacency, graph_for
+from eamp.nn.checks import check_count
 from eamp.ops import accumulate_dtype, added, in_dtype, neighbour_sums, propagation_scale
 
 # A linear layer that also takes sparse features, with PyG's usual initialisation in layers.
@@ -91,9 +92,8 @@ class GCNConv(MessagePassingLayer):
         propagate_first: bool | None = None,
     ) -> None:
         super().__init__()
-        for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, but is {value!r}.")
+        check_count("in_channels", in_channels)
+        check_count("out_channels", out_channels)
         self.in_channels, self.out_channels = in_channels, out_channels
         cheaper = in_channels < out_channels
         self.propagate_first = cheaper if propagate_first is None else propagate_first

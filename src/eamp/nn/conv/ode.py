@@ -10,6 +10,7 @@ from torch import Tensor
 from eamp.functional import check_temperature, check_variant, entropy_gradient
 from eamp.graph import Adjacency
 from eamp.graph.transforms import transformed
+from eamp.nn.checks import check_count
 from eamp.nn.conv.gcn_conv import MessagePassingLayer
 from eamp.nn.conv.vector_fields import VectorField
 from eamp.nn.entropic import Entropy
@@ -131,8 +132,7 @@ class ODEBlock(MessagePassingLayer):
                 f"method must be one of {', '.join(FIXED_STEP)} (fixed step) or "
                 f"{', '.join(ADAPTIVE)} (adaptive step), but is {method!r}."
             )
-        if not isinstance(steps, int) or steps < 1:
-            raise ValueError(f"a fixed-step method needs at least one step, but steps = {steps!r}.")
+        check_count("steps", steps)
         self.method, self.steps, self.rtol, self.atol = method, steps, rtol, atol
         self.adjoint, self.force = adjoint, force
 

@@ -128,16 +128,6 @@ class EntropyStep:
             )
 
     @classmethod
-    def paper(cls) -> "EntropyStep":
-        """Return the step of the paper: its formula and constants, as a constant when trained.
-
-        Example:
-            >>> EntropyStep.paper()
-            EntropyStep(weight=1.0, temperature=10.0, detach=True, variant='paper')
-        """
-        return cls(**PRESETS["paper"])
-
-    @classmethod
     def of(cls, given: "EntropyStep | Mapping[str, Any]", **defaults: Any) -> "EntropyStep":
         """Return the options of a mapping; ``defaults`` are for those that the mapping leaves out.
 

@@ -9,6 +9,7 @@ from numba import carray, njit
 from torch import Tensor
 
 from eamp.graph.compiled_code import KEPT
+from eamp.graph.neighbour_lists import mix_long
 from eamp.ops.backends.numba_cpu.compiling import compiled
 from eamp.ops.backends.numba_cpu.threads import draw_ticket, pointer, run
 from eamp.ops.memory import large_empty_like
@@ -58,14 +59,6 @@ def mix(h):
     h ^= h >> np.uint32(15)
     h = np.uint32(h * np.uint32(0x846CA68B))
     return h ^ (h >> np.uint32(16))
-
-
-@njit
-def mix_long(z):
-    """Mix the bits of a 64-bit number, one to one, as SplitMix64 does (Steele et al., 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @njit(inline="always")
