@@ -14,11 +14,7 @@ from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
 from eamp.diagnostics.measures.embedding import Embedding, embedding_of
-from eamp.diagnostics.measures.named_measures import (
-    MeasureSelection,
-    check_labels,
-    select_measures,
-)
+from eamp.diagnostics.measures.named_measures import MeasureSelection, as_labels, select_measures
 from eamp.diagnostics.rendering import html_summary, text_summary
 from eamp.diagnostics.typed_layers import relations_of_call
 from eamp.diagnostics.watched_layers import (
@@ -93,11 +89,8 @@ class Probe:
         gradients: bool = False,
         history: bool = False,
     ) -> None:
-        self.model, self.gradients, self.history = model, gradients, history
-        self.labels = None if labels is None else check_labels(labels)
-        self.measures = select_measures(
-            measures, float(check_temperature(temperature)), self.labels
-        )
+        self.model, self.labels, self.gradients, self.history = model, labels, gradients, history
+        self.measures = select_measures(measures, float(check_temperature(temperature)), labels)
         self.watched = watched_layers(model, layers)
         self.forwards: list[list[Row]] = []
         self._handles: list[RemovableHandle] = []
@@ -219,7 +212,7 @@ class Probe:
         if not self.forwards:
             self._start_pass()
         if self.labels is not None and not self.rows:
-            check_labels(self.labels, x.size(0))
+            as_labels(self.labels, x.size(0))
         row: Row = {"layer": self._next_layer(), "name": name, "type": type_name(layer)}
         row |= {"nodes": x.size(0), "width": x.size(1)}
         graph = self._graph_of(adjacency_of_call(layer, args, kwargs), name or type_name(layer), x)

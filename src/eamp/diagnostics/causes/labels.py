@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from eamp.diagnostics.causes.linear_probe import LabelledNodes
-from eamp.diagnostics.measures.named_measures import check_labels
+from eamp.diagnostics.measures.named_measures import as_labels
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def labels_of(data: Any, labels: Tensor | None, mask: Tensor | None) -> Labels:
             "torch.as_tensor(mask)."
         )
     if labels is not None:
-        labels = check_labels(labels)  # the probe compares their number with the layers' nodes
+        labels = as_labels(labels)  # the probe compares their number with the layers' nodes
     else:
         labels = of_data(data, "y")
         num_nodes = getattr(data, "num_nodes", None)

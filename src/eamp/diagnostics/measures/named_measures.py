@@ -75,6 +75,7 @@ def select_measures(
     selection: MeasureSelection, temperature: float, labels: Tensor | None
 ) -> Measures:
     """Return all cheap measures, those named, or a user's own."""
+    labels = None if labels is None else as_labels(labels)
     if isinstance(selection, Mapping):
         return Measures({name: partial(on_embedding, own) for name, own in selection.items()})
     on_graph = ON_GRAPH | {"entropy": partial(Embedding.entropy, temperature=temperature)}
@@ -103,7 +104,7 @@ def select_measures(
     )
 
 
-def check_labels(labels: Any, num_nodes: int | None = None) -> Tensor:
+def as_labels(labels: Any, num_nodes: int | None = None) -> Tensor:
     """Return labels that were passed as ``[num_nodes]`` integers, after checking that they are."""
     if not isinstance(labels, Tensor):
         raise TypeError(
