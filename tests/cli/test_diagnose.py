@@ -65,6 +65,18 @@ def test_a_wrong_name_is_told_in_a_line(
     assert error.count("\n") == 1
 
 
+@pytest.mark.usefixtures("own")
+def test_settings_beside_one_s_own_model_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["diagnose", "--model", "my_networks:deep", "--data", "cora", "--depth", "3"]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert "my_networks:deep is a function that returns the model and its data" in error
+    assert "leave --data, --depth out" in error
+    assert error.count("\n") == 1
+    assert main(["diagnose", "--model", "my_networks:deep", "--normalize-features"]) == 2
+    assert "--normalize_features" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["./mm:f", ":f", "my models:f", "a..b:f"])
 def test_a_module_is_named_as_in_an_import(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "--model", name]) == 2

@@ -26,6 +26,25 @@ def same(a: eamp.Graph, b: eamp.Graph) -> bool:
     )
 
 
+class SparseTensor:
+    """The methods of torch_sparse.SparseTensor that eamp calls, for a matrix of three nodes.
+
+    The package itself has wheels for few platforms.
+    """
+
+    def __init__(self, edges: torch.Tensor, value: torch.Tensor | None) -> None:
+        self.edges, self.value = edges, value
+
+    def coo(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        return self.edges[0], self.edges[1], self.value
+
+    def sizes(self) -> list[int]:
+        return [3, 3]
+
+
+SparseTensor.__module__ = "torch_sparse.tensor"
+
+
 @given(graphs())
 def test_all_formats_agree(g: eamp.Graph) -> None:
     n, edge_index, values = g.num_nodes, g.edge_index, weights(g)
@@ -72,12 +91,32 @@ def test_networkx_nodes_are_numbered_in_their_own_order() -> None:
         eamp.Graph(nx.DiGraph([(0, 1)]))
 
 
-def test_stored_duplicates_in_an_unweighted_matrix_are_one_edge() -> None:
-    edges = torch.cat([undirected((0, 1)), undirected((0, 1))], dim=1)
-    assert eamp.Graph(torch.sparse_coo_tensor(edges, torch.ones(4), (2, 2))).degree.tolist() == [
-        1.0,
-        1.0,
-    ]
+def test_duplicates_in_a_matrix_are_added_up_and_in_an_edge_index_they_are_one_edge() -> None:
+    edges = torch.cat([undirected((0, 1)), undirected((0, 1)), undirected((1, 2))], dim=1)
+    row, col = edges.numpy()
+    for value in (torch.ones(6), torch.full((6,), 3.0), torch.ones(6, dtype=torch.int64)):
+        sparse = torch.sparse_coo_tensor(edges, value, (3, 3))
+        matrix = sp.coo_matrix((value.numpy(), (row, col)), shape=(3, 3))
+        expected = value[0] * torch.tensor([2.0, 3.0, 1.0], dtype=torch.float64)
+        own = SparseTensor(edges, value)
+        for adjacency in (sparse, sparse.coalesce(), matrix, matrix.tocsr(), own):
+            assert torch.equal(eamp.Graph(adjacency).degree, expected)
+        assert matrix.nnz == sparse._nnz() == 6, "the matrix is left as it was"
+    truth = torch.sparse_coo_tensor(edges, torch.ones(6, dtype=torch.bool), (3, 3))
+    for adjacency in (edges, truth, SparseTensor(edges, None)):
+        assert eamp.Graph(adjacency).degree.tolist() == [1.0, 2.0, 1.0]
+    weight = torch.arange(6.0) // 2  # one for every stored entry, in the order in which they stand
+    weighted = eamp.Graph(torch.sparse_coo_tensor(edges, torch.ones(6), (3, 3)), edge_weight=weight)
+    assert weighted.degree.tolist() == [1.0, 3.0, 2.0]
+
+
+def test_parallel_edges_of_a_multigraph_are_added_up() -> None:
+    network = nx.MultiGraph([(0, 1), (1, 0)])
+    assert eamp.Graph(network).degree.tolist() == [2.0, 2.0]
+    network.add_edge(1, 2, weight=2)
+    assert eamp.Graph(network).degree.tolist() == [2.0, 4.0, 2.0]
+    assert eamp.Graph(nx.MultiDiGraph(network)).degree.tolist() == [2.0, 4.0, 2.0]
+    assert eamp.Graph(nx.MultiGraph([(0, 1), (1, 2)])).edge_weight is None
 
 
 def test_sizes_must_agree() -> None:
@@ -92,21 +131,8 @@ def test_sizes_must_agree() -> None:
 
 
 def test_torch_sparse_tensors_are_read_through_their_own_interface() -> None:
-    class SparseTensor:
-        """The methods of torch_sparse.SparseTensor that eamp calls.
-
-        The package itself has wheels for few platforms.
-        """
-
-        def coo(self) -> tuple[torch.Tensor, torch.Tensor, None]:
-            row, col = undirected((0, 1))
-            return row, col, None
-
-        def sizes(self) -> list[int]:
-            return [3, 3]
-
-    SparseTensor.__module__ = "torch_sparse.tensor"
-    assert same(eamp.Graph(SparseTensor()), eamp.Graph(undirected((0, 1)), 3))
+    matrix = SparseTensor(undirected((0, 1)), None)
+    assert same(eamp.Graph(matrix), eamp.Graph(undirected((0, 1)), 3))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import Module, ModuleList
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GPSConv, TransformerConv
+from torch_geometric.data import Batch, HeteroData
+from torch_geometric.nn import (
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GPSConv,
+    HeteroConv,
+    SAGEConv,
+    TransformerConv,
+)
 
 import eamp
 
@@ -116,3 +125,25 @@ def test_signed_weights_are_refused_by_the_energy_and_left_to_the_layer() -> Non
     # Split by sign, each part is a graph.
     parts = [eamp.Graph(EDGES[:, keep], 5) for keep in (weight > 0, weight < 0)]
     assert [part.num_edges for part in parts] == [4, 1]
+
+
+def test_typed_graphs_of_a_batch_share_the_means_of_their_types() -> None:
+    """A typed graph keeps its step beside its copy, and not beside graphs with other means."""
+
+    def typed(shift: float) -> HeteroData:
+        data = HeteroData()
+        for kind, rows in (("author", features()), ("paper", features().flip(0))):
+            data[kind].x = rows.clone()
+            data[kind].x[0] += shift
+        data["author", "writes", "paper"].edge_index = EDGES
+        data["paper", "rev_writes", "author"].edge_index = EDGES.flip(0)
+        return data
+
+    torch.manual_seed(0)
+    convs = {edge_type: SAGEConv((6, 6), 3).double() for edge_type in typed(0.0).edge_types}
+    model = eamp.wrap(HeteroConv(convs), weight=0.5, temperature=2.0)
+    alone = model(typed(0.0).x_dict, typed(0.0).edge_index_dict)["paper"]
+    for shift, same in ((0.0, True), (3.0, False)):
+        batch = Batch.from_data_list([typed(0.0), typed(shift)])
+        beside = model(batch.x_dict, batch.edge_index_dict)["paper"][:5]
+        assert torch.allclose(beside, alone, rtol=0, atol=1e-9) == same

@@ -8,15 +8,18 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from eamp.cli import options as shared
+from eamp.experiments.schema import DEFAULTS
 from eamp.files import check_writable
 
 EXAMPLE = "eamp diagnose --model gcn --data cora --depth 64 --report out/diagnosis.html"
+
+DEPTH = 64  # unless --depth says otherwise
 
 
 def add(parser: ArgumentParser) -> None:
     """Add the options of the command, those that concern training left out."""
     training = ("protocol", "changes", "split", "task")
-    shared.add_cell(parser, depth=64, without=training)
+    shared.add_cell(parser, depth=DEPTH, without=training)
     parser.add_argument("--output", type=Path | None, help="folder for words, table and charts")
     parser.add_argument(
         "--report",
@@ -27,7 +30,9 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the diagnosis, and save it if a folder or a file is given."""
-    if ":" not in options.model:
+    if ":" in options.model:
+        check_own(options)
+    else:
         shared.check_model(options)
     from eamp.diagnostics import report  # heavy: imported when the command runs
 
@@ -47,6 +52,18 @@ def run(options: Namespace) -> int:
         write_diagnosis(options.report, diagnosis, subject=subject, cures=found, command=command)
         print(f"Written to {options.report}")
     return 0
+
+
+def check_own(options: Namespace) -> None:
+    """Raise an error for settings of a network beside a function that makes its own."""
+    defaults = {**DEFAULTS, "data": shared.DATA, "depth": DEPTH}
+    changed = [name for name in defaults if options.get(name, defaults[name]) != defaults[name]]
+    if changed:
+        names = ", ".join(f"--{name}" for name in changed)
+        raise ValueError(
+            f"--model {options.model} is a function that returns the model and its data, which "
+            f"{names} cannot change; leave {names} out, or set it inside the function."
+        )
 
 
 def subject_of(options: Namespace) -> tuple[Any, Any, str]:

@@ -16,10 +16,12 @@ from eamp.report.citations import KEYS_OF_MODELS
 if TYPE_CHECKING:
     from eamp.experiments.cell import Cell
 
+DATA = "csbm"  # unless --data says otherwise
+
 
 def add_cell(parser: ArgumentParser, depth: int, without: tuple[str, ...] = ()) -> None:
     """Add an option for every setting of a cell, except for its name and those in ``without``."""
-    defaults = {**DEFAULTS, "model": "gcn", "data": "csbm", "depth": depth}
+    defaults = {**DEFAULTS, "model": "gcn", "data": DATA, "depth": depth}
     for name, kind in KINDS.items():
         if kind is bool and name not in without:
             parser.add_argument(f"--{name}", action="store_true", help=HELP.get(name))

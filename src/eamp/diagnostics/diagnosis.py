@@ -14,14 +14,20 @@ from torch import Tensor
 from torch.nn import Module
 
 from eamp.diagnostics.advice import advise
-from eamp.diagnostics.causes.attribution import factors, scale_free_energy
+from eamp.diagnostics.causes.attribution import factors
 from eamp.diagnostics.causes.dissection import Dissection
 from eamp.diagnostics.causes.labels import labels_of
 from eamp.diagnostics.causes.usefulness import usefulness
 from eamp.diagnostics.measures.named_measures import SHARED
-from eamp.diagnostics.notes import offset_note, sharpening_note, training_note
+from eamp.diagnostics.notes import (
+    NO_DERIVATIVES,
+    no_edges_note,
+    offset_note,
+    sharpening_note,
+    training_note,
+)
 from eamp.diagnostics.result import RAW, Diagnosis
-from eamp.diagnostics.running import evaluation_mode, mean_degree, run_model
+from eamp.diagnostics.running import evaluation_mode, has_derivatives, run_model
 from eamp.diagnostics.typed_diagnosis import is_typed_model, judge_relations, measure_relations
 from eamp.diagnostics.verdict import findings
 from eamp.files import check_writable, write_atomically
@@ -61,7 +67,8 @@ def diagnose(
         layers: the modules to measure, see :func:`eamp.probe`.
         measures: names of further measures for the table, such as ``"mad"``, ``"mad_gap"`` or
             ``"group_distance_ratio"``. No verdict reads them, and they take time of their own.
-        labels: classes ``[n]``, by default ``data.y``; negative ones are unknown.
+        labels: classes ``[n]`` as integers, by default ``data.y`` if it holds such; negative ones
+            are unknown.
         mask: the nodes ``[n]`` whose labels are used, by default those of ``data.val_mask``, or
             else ``data.train_mask``, or else all. A trained model separates its training nodes even
             where it has learned nothing about others.
@@ -77,7 +84,8 @@ def diagnose(
             ``run=lambda model, data: model(data.x, data.adj_t)``.
 
     Raises:
-        ValueError: if no layer could be measured on a graph.
+        ValueError: if no layer could be measured on a graph, or if ``labels`` are not one integer
+            per node.
 
     Example:
         >>> import torch, eamp
@@ -100,24 +108,29 @@ def diagnose(
         measured = measure_relations(model, data, layers, temperature, run)
         return judge_relations(model, measured)
     labelled = labels_of(data, labels, mask)
+    differentiable = has_derivatives(model, data)
     further = [measures] if isinstance(measures, str) else measures
     probe = Dissection(
         model,
         measures=list(dict.fromkeys([*SHARED, *further])),
         parts=parts,
-        backward=gradients,
-        jacobians=jacobians,
+        backward=gradients and differentiable,
+        jacobians=jacobians and differentiable,
         nodes=labelled.judged_on,
         layers=layers,
         labels=labelled.labels,
         temperature=temperature,
     )
+    if labels is None:
+        probe.labels = None  # the data's own need not fit, as where a model adds nodes
     with probe, evaluation_mode(model), torch.set_grad_enabled(probe.recording):
         out = run(model, data) if run else run_model(model, data, record=probe.recording)
         failed = probe.finish(out)
+    if (gradients or jacobians) and not differentiable:
+        failed = (*failed, NO_DERIVATIVES)
     table = probe.table()
     norm = table["norm"]
-    if np.isnan(scale_free_energy(table)).all() and norm.gt(0).any() and np.isfinite(norm).any():
+    if probe.graph is None and norm.gt(0).any() and np.isfinite(norm).any():
         raise ValueError(
             "no layer could be measured on a graph, so there is no verdict; the warnings above say "
             "why. Pass layers=[...] with modules that are called with an edge_index."
@@ -125,23 +138,22 @@ def diagnose(
     if parts:
         table = table.join(factors(table))
     found = findings(table)
-    useful = None
-    if labelled.judged_on is not None and probe.graph is not None and probe.features is not None:
+    useful, x, graph = None, probe.features, probe.graph
+    if labelled.judged_on is not None and x is not None and graph is not None:
         accuracies = tuple(map(float, table["probe_accuracy"]))
-        useful = usefulness(
-            labelled.judged_on, labelled.trained_on, probe.features, probe.graph, accuracies, out
-        )
+        useful = usefulness(labelled.judged_on, labelled.trained_on, x, graph, accuracies, out)
         table["propagation_accuracy"] = table["layer"].map(useful.propagation)
         low = useful.low_accuracy()
         found = (*map(useful.judged, found), *([low] if low else []))
     untrained = useful is not None and useful.learned is False
-    degree = mean_degree(data, int(table["nodes"].iloc[0]))
+    degree = 0.0 if graph is None else float(graph.degree.mean())
     return Diagnosis(
         kind=found[0].kind if found else "untrained" if untrained else "healthy",
         layer=found[0].layer if found else None,
         findings=found,
         notes=(
             *failed,
+            *no_edges_note(graph),
             *offset_note(table, found),
             *sharpening_note(table),
             *training_note(useful),

@@ -10,12 +10,28 @@ from eamp.diagnostics.causes.attribution import scale_free_energy
 from eamp.diagnostics.causes.usefulness import Usefulness
 from eamp.diagnostics.rendering import format_number
 from eamp.diagnostics.verdict import SMOOTHED, Finding
+from eamp.graph import Graph
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Relative energy that is worth a note: unrelated neighbours have 1, opposite ones 2.
 SHARPENED = 1.25
+
+NO_DERIVATIVES = (
+    "Note: gradients are unknown, because torch.inference_mode() has none; make model and data, "
+    "and call eamp.diagnose, outside of it. torch.no_grad() may stay."
+)
+
+
+def no_edges_note(graph: Graph | None) -> tuple[str, ...]:
+    """Return a note if the graph has no edges, so that nothing can be smoothed."""
+    if graph is None or graph.num_edges > 0:
+        return ()
+    return (
+        "Note: the graph has no edges, so neighbours cannot become alike, and no energy is judged. "
+        "If it should have edges, check edge_index.",
+    )
 
 
 def sharpening_note(table: pd.DataFrame) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
 from eamp.diagnostics.measures.embedding import Embedding, embedding_of
-from eamp.diagnostics.measures.named_measures import MeasureSelection, select_measures
+from eamp.diagnostics.measures.named_measures import MeasureSelection, as_labels, select_measures
 from eamp.diagnostics.rendering import html_summary, text_summary
 from eamp.diagnostics.typed_layers import relations_of_call
 from eamp.diagnostics.watched_layers import (
@@ -54,7 +54,8 @@ class Probe:
             default the outermost message-passing layers. A residual connection or a norm outside
             of a layer is seen only by measuring the module that holds both, for example with
             ``layers=DeepGCNLayer``.
-        labels: classes ``[n]``, to measure how well each layer separates them.
+        labels: classes ``[n]`` of the first layer's nodes, to measure how well each layer
+            separates them; negative ones are unknown.
         temperature: temperature of the entropy.
         gradients: whether to record the norm of the loss gradient at every layer's output, if
             ``backward`` is called inside the block.
@@ -88,7 +89,7 @@ class Probe:
         gradients: bool = False,
         history: bool = False,
     ) -> None:
-        self.model, self.gradients, self.history = model, gradients, history
+        self.model, self.labels, self.gradients, self.history = model, labels, gradients, history
         self.measures = select_measures(measures, float(check_temperature(temperature)), labels)
         self.watched = watched_layers(model, layers)
         self.forwards: list[list[Row]] = []
@@ -210,6 +211,8 @@ class Probe:
             return
         if not self.forwards:
             self._start_pass()
+        if self.labels is not None and not self.rows:
+            as_labels(self.labels, x.size(0))
         row: Row = {"layer": self._next_layer(), "name": name, "type": type_name(layer)}
         row |= {"nodes": x.size(0), "width": x.size(1)}
         graph = self._graph_of(adjacency_of_call(layer, args, kwargs), name or type_name(layer), x)

@@ -91,6 +91,7 @@ def healthy_text(kind: Kind, table: pd.DataFrame) -> str:
     ranges = [
         f"the {name} is between {format_number(np.nanmin(v))} and {format_number(np.nanmax(v))}"
         for name, v in measures.items()
+        if not np.isnan(v).all()
     ]
     word = "Healthy" if kind == "healthy" else "Untrained, and nothing wrong is found"
     layers = "1 layer" if len(table) == 1 else f"{len(table)} layers"

@@ -1,9 +1,9 @@
-"""Call a model on data as it wants to be called, and find the graph in the data."""
+"""Call a model on data as it wants to be called, with gradients where there are any."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Module
-
-from eamp.graph import as_graph
+from torch.nn.parameter import is_lazy
+from torch_geometric.data import Data
 
 
 def run_model(model: Module, data: Any, record: bool = False) -> Any:
@@ -41,9 +41,17 @@ def run_model(model: Module, data: Any, record: bool = False) -> Any:
 def recorded(x: Any) -> Any:
     """Return features as a tensor that requires gradients, and anything else as it is."""
     features = isinstance(x, Tensor) and x.is_floating_point() and x.layout == torch.strided
-    if not features or x.requires_grad or x.is_inference() or torch.is_inference_mode_enabled():
-        return x
-    return x.detach().requires_grad_()
+    return x.detach().requires_grad_() if features and not x.requires_grad else x
+
+
+def has_derivatives(model: Module, data: Any) -> bool:
+    """Return whether gradients can be had: inference mode has none, nor have tensors made in it."""
+    given = data.to_dict() if isinstance(data, Data) else data
+    given = [*given.values()] if isinstance(given, Mapping) else given
+    tensors = [x for x in (*model.parameters(), *model.buffers()) if not is_lazy(x)]
+    if isinstance(given, tuple | list):
+        tensors += [x for x in given if isinstance(x, Tensor)]
+    return not (torch.is_inference_mode_enabled() or any(x.is_inference() for x in tensors))
 
 
 def arguments_of(signature: inspect.Signature, data: Any) -> tuple[Sequence[Any], dict[str, Any]]:
@@ -85,13 +93,3 @@ def evaluation_mode(model: Module) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
-
-
-def mean_degree(data: Any, num_nodes: int) -> float:
-    """Return the mean degree of the graph in ``data``, made undirected; 0 if there is none."""
-    pair = isinstance(data, tuple | list)
-    found = data[1:2] if pair else [getattr(data, name, None) for name in ("edge_index", "adj_t")]
-    adjacency = next((a for a in found if a is not None), None)
-    if adjacency is None:
-        return 0.0
-    return float(as_graph(adjacency, num_nodes, symmetrize=True).degree.mean())

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 
+from eamp.graph.csr import merge
 from eamp.graph.errors import GraphError
 from eamp.graph.graph import Graph
 
@@ -48,12 +49,12 @@ def read(
         edges, weight, size = read_edge_index(adjacency)
     elif (library := type(adjacency).__module__.split(".")[0]) == "torch_sparse":
         row, col, value = adjacency.coo()
-        edges, weight = torch.stack([row, col]), unless_ones(value)
+        edges, weight = torch.stack([row, col]), value
         size = square(*adjacency.sizes()[:2])
     elif library == "scipy":
         coo = adjacency.tocoo()
         edges = torch.stack([torch.as_tensor(ends).long() for ends in (coo.row, coo.col)])
-        weight, size = unless_ones(torch.as_tensor(coo.data)), square(*coo.shape)
+        weight, size = torch.as_tensor(coo.data), square(*coo.shape)
     elif all(hasattr(adjacency, name) for name in ("nodes", "edges", "is_directed")):
         edges, weight, size = read_networkx(adjacency)
     elif library == "numpy":
@@ -72,6 +73,8 @@ def read(
 
     if edge_weight is not None:
         weight = check_weight(edge_weight, edges)
+    elif weight is not None and size is not None and not isinstance(adjacency, Graph):
+        edges, weight = summed(edges, weight, size)
     if num_nodes is None:
         num_nodes = size if size is not None else int(edges.max()) + 1 if edges.numel() else 0
     elif num_nodes < 0 or size not in (None, num_nodes):
@@ -106,7 +109,7 @@ def read_edge_index(edge_index: Tensor) -> tuple[Tensor, None, int | None]:
     return index(edge_index.detach(), edge_index.device), None, size
 
 
-def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor | None, int]:
+def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor, int]:
     """Read a sparse tensor in any layout."""
     if matrix.dim() != 2:
         raise GraphError(
@@ -115,22 +118,19 @@ def read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor | None, int]:
     if matrix.requires_grad:
         raise_differentiable()
     coo = matrix if matrix.layout == torch.sparse_coo else matrix.to_sparse_coo()
-    # Not coalesced, which would add up the ones of duplicates: in an unweighted graph these are one
-    # edge.
-    return coo._indices(), unless_ones(coo._values()), square(*matrix.shape)
+    return coo._indices(), coo._values(), square(*matrix.shape)  # in the order of edge_weight
 
 
-def read_networkx(graph: Any) -> tuple[Tensor, Tensor | None, int]:
+def read_networkx(graph: Any) -> tuple[Tensor, Tensor, int]:
     """Read a networkx graph; its nodes keep their order, as in PyG's ``from_networkx``."""
     position = {node: i for i, node in enumerate(graph.nodes)}
     triples = [
         (position[u], position[v], d.get("weight", 1.0)) for u, v, d in graph.edges(data=True)
     ]
     edges = torch.tensor([t[:2] for t in triples], dtype=torch.int64).reshape(-1, 2).t()
-    weight = unless_ones(torch.tensor([t[2] for t in triples], dtype=torch.float64))
+    weight = torch.tensor([t[2] for t in triples], dtype=torch.float64)
     if not graph.is_directed():
-        edges = torch.cat([edges, edges.flip(0)], dim=1)
-        weight = None if weight is None else torch.cat([weight, weight])
+        edges, weight = torch.cat([edges, edges.flip(0)], dim=1), torch.cat([weight, weight])
     return edges, weight, len(position)
 
 
@@ -177,11 +177,20 @@ def raise_differentiable() -> NoReturn:
     )
 
 
-def unless_ones(values: Tensor | None) -> Tensor | None:
-    """Return the values of a sparse matrix as weights, or ``None`` if all of them are 1."""
-    if values is None or values.dtype == torch.bool or bool((values == 1).all()):
-        return None
-    return values if values.is_floating_point() else values.double()
+def summed(edges: Tensor, values: Tensor, num_nodes: int) -> tuple[Tensor, Tensor | None]:
+    """Return the edges of a sparse matrix with weights, or ``None`` if all of them are 1.
+
+    A matrix is the sum of its entries, also where these are ones of one edge.
+    """
+    if values.dtype == torch.bool:
+        return edges, None
+    values = values if values.is_floating_point() else values.double()
+    if not bool((values == 1).all()):
+        return edges, values  # added up where the CSR is built
+    key, weight = merge(edges[0].long() * num_nodes + edges[1], values, "sum")
+    if key.numel() == edges.size(1):
+        return edges, None
+    return torch.stack([key // num_nodes, key % num_nodes]), weight
 
 
 def square(rows: int, cols: int) -> int:

@@ -35,7 +35,8 @@ class Graph:
     r"""An undirected graph without self-loops, made once and used everywhere.
 
     Self-loops are dropped: they add nothing to the energy and must not count in the degree.
-    Duplicate edges are merged, and their weights are added up.
+    Duplicate edges are merged, and their weights are added up. The entries of a sparse matrix, and
+    the parallel edges of a networkx ``MultiGraph``, are weights, also where all of them are 1.
     Isolated nodes are allowed.
 
     Args:

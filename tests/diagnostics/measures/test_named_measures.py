@@ -52,7 +52,7 @@ def test_error_on_a_wrong_name_lists_the_right_ones() -> None:
 def test_class_separation_needs_labels() -> None:
     with pytest.raises(ValueError, match="labels="):
         select_measures(["group_distance_ratio"], 10.0, None)
-    measures = select_measures("group_distance_ratio", 10.0, torch.zeros(3))
+    measures = select_measures("group_distance_ratio", 10.0, torch.zeros(3, dtype=torch.long))
     assert not measures.on_graph
     assert list(measures.on_features) == ["group_distance_ratio"]
     assert math.isnan(measures.evaluate(torch.ones(5, 1), None)["group_distance_ratio"])

@@ -243,6 +243,14 @@ def test_learned_weights_and_other_models_are_left_alone() -> None:
         Monitor(model, gain_limit=2.0)
 
 
+def test_a_graph_without_edges_raises_no_alarm() -> None:
+    model, none = GCN(32, 16, 3), torch.empty(2, 0, dtype=torch.long)
+    with Monitor(model, every=1, gain_limit=0.5) as monitor:
+        model(features(), none).sum().backward()
+        monitor.step()
+    assert monitor.alarms == []
+
+
 def test_a_single_layer_is_measured_once_per_epoch() -> None:
     layer = GCNConv(32, 8)
     with Monitor(layer, every=1) as monitor:

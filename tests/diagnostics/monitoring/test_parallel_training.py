@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from diagnostics.monitoring.parallel_training import EPOCHS, EVERY, LAYERS, trained
+from diagnostics.monitoring.parallel_training import EPOCHS, EVERY, LAYERS, gained, trained
 from scale.jobs import together
 
 pytestmark = pytest.mark.slow
@@ -26,3 +26,12 @@ def test_process_0_measures_and_the_run_stays_the_same_to_the_bit(tmp_path: Path
     assert alarms[0] > 0
     assert alarms[1] == 0
     assert {path.name for path in tmp_path.iterdir()} == {"monitor.csv", "monitor.html"}
+
+
+@pytest.mark.parametrize("kind", ["number", "gain"])
+@pytest.mark.filterwarnings("ignore::eamp.diagnostics.CollapseWarning")
+def test_every_process_has_the_weight_that_process_0_has_raised(kind: str) -> None:
+    (numbers, out), (same_numbers, same_out) = together(2, gained, kind)
+    assert numbers[-1] > numbers[0]
+    assert numbers == same_numbers
+    assert out == same_out

@@ -31,9 +31,10 @@ CLEAR = 1.1
 
 
 def scale_free_energy(table: pd.DataFrame) -> Array:
-    """Return the smaller of the two scale-free energies of every layer."""
+    """Return the smaller of the two scale-free energies of every layer; NaN without edges."""
     # One is 0 in the limit of averaging layers, the other in the limit of graph convolutions.
-    return np.fmin(column(table, "relative_energy"), column(table, "rayleigh_quotient"))
+    # Without edges both sum over nothing, and only the first is NaN.
+    return np.minimum(column(table, "relative_energy"), column(table, "rayleigh_quotient"))
 
 
 def outputs(table: pd.DataFrame, quantity: str) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.autograd.graph import GradientEdge, get_gradient_edge, saved_tensors_hooks
 from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
@@ -57,8 +57,8 @@ class Dissection(Probe):
         self.jacobians, self.recording = jacobians, backward or jacobians
         self.linear_maps = LinearMaps()
         self.calls: list[Call] = []
-        self.features: Tensor | None = None  # the input of the first layer
-        self.graph: Graph | None = None  # and its graph
+        self.graph: Graph | None = None  # the first that a layer was measured on
+        self.features: Tensor | None = None  # the first input of a layer that is dense and fits it
 
     def __enter__(self) -> Dissection:
         """Add the hooks."""
@@ -82,12 +82,17 @@ class Dissection(Probe):
         x: Tensor | None = None
         if entering is not None and is_dense(entering.x):
             x = call.args[0] if call.args else call.kwargs["x"]
-        if self.features is None and x is not None:
-            self.features, self.graph = x.detach(), graph
+        self.graph = graph if self.graph is None else self.graph
+        if self.features is None and x is not None and self.graph is not None:
+            self.features = x.detach() if x.size(0) == self.graph.num_nodes else None
         alone, leaf = None, None
         if self.parts and x is not None:
             leaf = x.detach().requires_grad_(self.recording)
-            with torch.set_grad_enabled(self.recording), self.linear_maps.reused(x, leaf):
+            with (
+                torch.set_grad_enabled(self.recording),
+                self.linear_maps.reused(x, leaf),
+                saved_as_they_are(),
+            ):
                 alone = without_aggregation(
                     call.layer, leaf, call.args, call.kwargs, call.out.shape
                 )
@@ -245,6 +250,11 @@ def watch_input(layer: Module) -> RemovableHandle:
     return layer.register_forward_pre_hook(alias, with_kwargs=True)
 
 
+def saved_as_they_are() -> saved_tensors_hooks:
+    """Keep the tensors of a backward pass, also inside of a checkpoint, which would count them."""
+    return saved_tensors_hooks(lambda x: x, lambda x: x)
+
+
 def edge_of(x: Tensor | None) -> GradientEdge | None:
     """Return the place of a tensor in the graph of derivatives; ``None`` if it has none."""
     return get_gradient_edge(x) if x is not None and x.requires_grad else None
@@ -262,7 +272,7 @@ def state(found: Embedding | None) -> dict[str, float]:
     with torch.no_grad():
         energy = math.nan
         if found.on_graph:
-            energy = float(torch.fmin(found.relative_energy(), found.rayleigh_quotient()))
+            energy = float(torch.minimum(found.relative_energy(), found.rayleigh_quotient()))
         rank = float(found.effective_rank()) if min(found.x.shape) <= WIDEST else math.nan
         return {"norm": float(found.norm()), "energy": energy, "rank": rank}
 

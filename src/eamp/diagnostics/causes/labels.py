@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from eamp.diagnostics.causes.linear_probe import LabelledNodes
+from eamp.diagnostics.measures.named_measures import as_labels
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,17 @@ def labels_of(data: Any, labels: Tensor | None, mask: Tensor | None) -> Labels:
 
     Raises:
         TypeError: if ``labels`` or ``mask`` were passed and are no tensors.
-        ValueError: if ``mask`` does not have one truth value per label.
+        ValueError: if ``labels`` were passed and are not one integer per node, or if ``mask`` does
+            not have one truth value per label.
     """
-    for name, value in (("labels", labels), ("mask", mask)):
-        if value is not None and not isinstance(value, Tensor):
-            raise TypeError(
-                f"{name} must be a tensor [num_nodes], but is a {type(value).__name__}; pass "
-                f"torch.as_tensor({name})."
-            )
-    given = labels
-    if labels is None:
+    if mask is not None and not isinstance(mask, Tensor):
+        raise TypeError(
+            f"mask must be a tensor [num_nodes], but is a {type(mask).__name__}; pass "
+            "torch.as_tensor(mask)."
+        )
+    if labels is not None:
+        labels = as_labels(labels)  # the probe compares their number with the layers' nodes
+    else:
         labels = of_data(data, "y")
         num_nodes = getattr(data, "num_nodes", None)
         if labels is not None and labels.dim() == 2 and labels.size(1) == 1:
@@ -56,7 +58,7 @@ def labels_of(data: Any, labels: Tensor | None, mask: Tensor | None) -> Labels:
         mask = mask_of(data, "val_mask", labels)
     judged_on = LabelledNodes.of(labels, training if mask is None else mask)
     trained_on = LabelledNodes.of(labels, training) or judged_on
-    return Labels(given if given is not None else labels, judged_on, trained_on)
+    return Labels(labels, judged_on, trained_on)
 
 
 def mask_of(data: Any, name: str, labels: Tensor) -> Tensor | None:

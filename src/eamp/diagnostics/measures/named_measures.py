@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -74,15 +75,11 @@ def select_measures(
     selection: MeasureSelection, temperature: float, labels: Tensor | None
 ) -> Measures:
     """Return all cheap measures, those named, or a user's own."""
+    labels = None if labels is None else as_labels(labels)
     if isinstance(selection, Mapping):
         return Measures({name: partial(on_embedding, own) for name, own in selection.items()})
     on_graph = ON_GRAPH | {"entropy": partial(Embedding.entropy, temperature=temperature)}
     on_features = dict(ON_FEATURES)
-    if labels is not None and not isinstance(labels, Tensor):
-        raise TypeError(
-            f"labels must be a tensor [num_nodes], but is a {type(labels).__name__}; pass "
-            "torch.as_tensor(labels)."
-        )
     if labels is not None:
         on_features[NEEDS_LABELS] = partial(class_separation, labels=labels)
     if selection is None:
@@ -105,6 +102,29 @@ def select_measures(
         {name: on_graph[name] for name in wanted if name in on_graph},
         {name: on_features[name] for name in wanted if name in on_features},
     )
+
+
+def as_labels(labels: Any, num_nodes: int | None = None) -> Tensor:
+    """Return labels that were passed as ``[num_nodes]`` integers, after checking that they are."""
+    if not isinstance(labels, Tensor):
+        raise TypeError(
+            f"labels must be a tensor [num_nodes], but is a {type(labels).__name__}; pass "
+            "torch.as_tensor(labels)."
+        )
+    if labels.dim() == 2 and labels.size(1) == 1:
+        labels = labels.squeeze(1)
+    if labels.dim() != 1 or labels.is_floating_point() or labels.dtype == torch.bool:
+        remedy = "labels.long()" if labels.dim() == 1 else "labels.argmax(1) of one-hot labels"
+        raise ValueError(
+            "labels must be integers [num_nodes], one class per node, but are "
+            f"{labels.dtype} of shape {tuple(labels.shape)}; pass {remedy}."
+        )
+    if num_nodes is not None and labels.numel() != num_nodes:
+        raise ValueError(
+            f"there are {labels.numel()} labels for {num_nodes} nodes; pass one label per node, "
+            "and -1 where it is unknown."
+        )
+    return labels
 
 
 def on_embedding(measure: OnGraph, embedding: Embedding) -> Tensor | float:

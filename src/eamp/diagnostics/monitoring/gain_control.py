@@ -74,10 +74,19 @@ class GainControl:
             before = number_of(layer)
             after = min(RISE * before if before > 0 else START * highest, highest)
             if energy < FALLEN * self.highest[name] and after > before >= 0:
-                weight = Gain(after) if isinstance(layer.weight, Gain) else after
-                layer.weight, layer.step = weight, replace(layer.step, weight=weight)
+                set_number(layer, after)
                 raised[name] = after
         return raised
+
+    def share(self) -> None:
+        """Give every process λ, or the gain, of process 0; all of them have to call this."""
+        if not torch.distributed.is_initialized():
+            return
+        shared = [{name: number_of(layer) for name, layer in self.layers.items()}]
+        torch.distributed.broadcast_object_list(shared, src=0)
+        for name, number in shared[0].items():
+            if number != number_of(self.layers[name]):
+                set_number(self.layers[name], number)
 
 
 def takes_part(module: Module) -> bool:
@@ -93,6 +102,12 @@ def number_of(layer: Module) -> float:
     weight: Any = layer.weight
     number: Any = weight.of if isinstance(weight, Gain) else weight
     return float(number)
+
+
+def set_number(layer: EntropyAware, number: float) -> None:
+    """Set λ or the gain of a layer."""
+    weight = Gain(number) if isinstance(layer.weight, Gain) else number
+    layer.weight, layer.step = weight, replace(layer.step, weight=weight)
 
 
 def stiffness(graph: Graph) -> float:

@@ -63,7 +63,8 @@ class Monitor:
     A kind of collapse that was not there at the measurement before is an alarm: a
     :class:`CollapseWarning`, an entry in ``alarms``, and a call of ``on_alarm``.
 
-    With DistributedDataParallel, process 0 measures and the others do nothing.
+    With DistributedDataParallel, process 0 measures and the others do nothing. With ``gain_limit``
+    they take its λ in ``step``, which every process must call.
 
     Args:
         model: the model, as it is called or inside of ``torch.compile`` and
@@ -146,6 +147,7 @@ class Monitor:
         epoch = self._next if epoch is None else int(epoch)
         self._next = epoch + 1
         if not self.leads:
+            self._share_gain()
             return {}
         rows, values, known = self._probe.rows, dict[str, float](), len(self.alarms)
         if rows:
@@ -161,9 +163,15 @@ class Monitor:
             )
         if self._next % self.every == 0 and not self._handles:
             self._arm()
+        self._share_gain()
         for alarm in self.alarms[known:]:  # last, since a user may turn warnings into errors
             warnings.warn(f"epoch {epoch}: {alarm.words}", CollapseWarning, stacklevel=2)
         return values
+
+    def _share_gain(self) -> None:
+        """Let all processes have the same λ, which process 0 may have raised."""
+        if self.gain is not None:
+            self.gain.share()
 
     def table(self) -> pd.DataFrame:
         """Return all measurements, with one row per epoch and layer."""
