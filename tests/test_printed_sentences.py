@@ -326,6 +326,42 @@ def test_sentences_on_missing_and_corrupted_features() -> None:
     assert f"APPNP is {above:.1f} points above it" in page
 
 
+def test_sentences_on_few_labels_and_random_edges() -> None:
+    page = text_of("docs/results/evidence/README.md")
+    few, edges = "labels_per_class=5:cora", "extra_edges=0.5:cora"
+
+    def above(data: str, kind: str) -> statistics.Comparison:
+        walk = chosen("harder", data, "lazy walk")
+        return statistics.paired(chosen("harder", data, kind) - walk)
+
+    def ends(found: statistics.Comparison) -> str:
+        return f"95 % interval {found.low:+.1f} to {found.high:+.1f}"
+
+    appnp = above(few, "APPNP")
+    assert f"PairNorm, which is {-above(few, 'PairNorm').change:.1f} points below it" in page
+    assert f"APPNP is {appnp.change:.1f} points above it ({ends(appnp)})" in page
+    for kind in ("no step", "entropic", "permuted", "descent", "GCN", "GCNII"):
+        assert above(few, kind).low < 0 < above(few, kind).high
+    step, permuted = above(edges, "entropic"), chosen("harder", edges, "permuted")
+    assert f"is {-above(edges, 'no step').change:.1f} points above the best bare layers" in page
+    assert f"is {step.change:.1f} points above the lazy walk, with the same share" in page
+    assert f"({ends(step)})" in page
+    assert f"by {step.change:.1f} with [random edges]" in page
+    assert f"by {step.change:.1f} points over a skip connection" in page
+    assert f"({permuted.mean():.1f}), so what helps is again" in page
+    between = statistics.paired(chosen("harder", edges, "entropic") - permuted)
+    assert between.low < 0 < between.high
+    assert f"{above(edges, 'APPNP').change:.1f} points above the lazy walk" in page
+    table = COMPARISONS.cells(RESULTS / "evidence" / "harder.csv")
+    walk = table[(table["data"] == edges) & (table["name"] == "lazy walk [g = 0.75]")]
+    assert f"which validation does not choose, has {100 * walk['test'].mean():.1f}" in page
+    shares = {
+        data: COMPARISONS.chosen(table).query("data == @data and name == 'lazy walk'")["setting"]
+        for data in table["data"].unique()
+    }
+    assert sum(set(names) != {"g = 0.9"} for names in shares.values()) == 3
+
+
 def test_sentences_on_answers_many_hops_away() -> None:
     page = text_of("docs/results/evidence/README.md")
     lost = statistics.paired(
