@@ -17,7 +17,7 @@ from torch_geometric.nn import GCN, GCN2Conv, PointNetConv, SAGEConv
 import eamp
 from diagnostics.faulty_models import Apply, Stack, average, features, grid, rotate, scale
 from eamp.diagnostics import report
-from eamp.diagnostics.advice import needed_weight, step_gain
+from eamp.diagnostics.advice import needed_weight, step_increase
 from eamp.diagnostics.verdict import Finding
 
 
@@ -95,7 +95,7 @@ def test_advice_names_a_step_that_can_explode() -> None:
     model = eamp.wrap(Stack(*(Apply(scale(3.0)) for _ in range(12))), weight=50.0, temperature=1.0)
     diagnosis = eamp.diagnose(model, (features(), grid()))
     assert diagnosis.kind == "exploding"
-    assert "The entropy step has a gain" in diagnosis.advice[0]
+    assert "The entropy step multiplies small differences by" in diagnosis.advice[0]
 
 
 def test_advice_for_nodes_alike_from_the_start_is_to_check_the_input() -> None:
@@ -127,7 +127,7 @@ def test_needed_weight_by_hand() -> None:
     assert needed_weight(finding, table, 0.0, 4.0) == pytest.approx(2)
     # If a step of gain 1 was in use, the layers alone multiply differences by 1/4, and the gain
     # must be 3.
-    assert step_gain(2.0, 4.0, 64) == pytest.approx(1)
+    assert step_increase(2.0, 4.0, 64) == pytest.approx(1)
     assert needed_weight(finding, table, 2.0, 4.0) == pytest.approx(6)
     assert math.isnan(needed_weight(Finding("smoothing", 1, 1, ""), table, 0.0, 4.0))
 

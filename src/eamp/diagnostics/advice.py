@@ -17,9 +17,9 @@ from eamp.nn.entropy_aware import EntropyAware
 if TYPE_CHECKING:
     import pandas as pd
 
-# A rule of thumb: with a higher gain the entropy step more than doubles small differences in every
+# A rule of thumb: with a larger increase the entropy step more than doubles small differences in every
 # layer, and being explicit it can amplify high frequencies without bound during training.
-STABLE_GAIN = 1.0
+STABLE_INCREASE = 1.0
 # The weight to start with, over the smallest one that makes up for what a layer takes away. A test
 # follows the advice on a GCN of 64 layers and finds it healthy.
 MARGIN = 1.5
@@ -131,7 +131,7 @@ def advise(
     found = [finding for finding in found if not (trained and finding.harmless)]
     layers = [module for module in model.modules() if isinstance(module, EntropyAware)]
     highest = max(fixed_weights(layers), default=0.0)
-    gain = step_gain(highest, mean_degree, table["width"].min())
+    increase = step_increase(highest, mean_degree, table["width"].min())
     smoothing = any(finding.kind == "smoothing" for finding in found)
     another = [INITIAL_RESIDUAL, FEWER_LAYERS] if found and len(table) > SHALLOW else []
     last: list[str] = []
@@ -145,10 +145,11 @@ def advise(
             advice += step
         else:
             last += step
-        if finding.kind == "exploding" and gain > STABLE_GAIN:
+        if finding.kind == "exploding" and increase > STABLE_INCREASE:
             advice.append(
-                f"The entropy step has a gain 2λ·sqrt(k/F) of {format_number(gain)} and can "
-                "explode, because the gain is above 1: lower λ, or keep T fixed."
+                "The entropy step multiplies small differences by 1 + 2λ·sqrt(k/F) = "
+                f"{format_number(1 + increase)} and can explode, because that is more than 2: "
+                "lower λ, or keep T fixed."
             )
         if another and not layers:
             advice, another = [*advice, *another], []
@@ -186,16 +187,16 @@ def entropy_advice(
     bare = "eamp.unwrap(model)" if layers else "model"
     options = {"weight": rounded(start), "temperature": rounded(energy), "detach": False}
     words = (
-        f"eamp.wrap({bare}, {arguments(options)}): λ must be above {needed:.2g}, at which the gain "
-        "2λ·sqrt(k/F) of the entropy step makes up for the differences that every layer takes away "
-        f"(mean degree k = {mean_degree:.2g}, width F = {width:.0f}); T is the first "
-        "layer's mean energy. The step keeps neighbours apart, which by itself does not make a "
-        "deep plain network accurate."
+        f"eamp.wrap({bare}, {arguments(options)}): λ must be above {needed:.2g}, where the entropy "
+        "step, which multiplies small differences by 1 + 2λ·sqrt(k/F), makes up for those that "
+        f"every layer takes away (mean degree k = {mean_degree:.2g}, width F = {width:.0f}); T is "
+        "the first layer's mean energy. The step keeps neighbours apart, which by itself does not "
+        "make a deep plain network accurate."
     )
     if fixed:
         words += f" Your λ = {format_number(weight)} is too small."
-    if step_gain(start, mean_degree, width) > STABLE_GAIN:
-        words += " The gain is then above 1: if training gives NaN, lower λ or T."
+    if step_increase(start, mean_degree, width) > STABLE_INCREASE:
+        words += " It more than doubles small differences: if training gives NaN, lower λ or T."
     return [Advice(words, options=options)]
 
 
@@ -220,19 +221,19 @@ def needed_weight(
 ) -> float:
     """Return the λ that would keep differences, from how fast they fall under the present λ.
 
-    A layer multiplies differences by c, and a step with gain g = 2λ·sqrt(k/F) by 1 + g. Their
-    product must be 1. It is measured between the first layer and the finding. NaN if the energy
+    A layer multiplies differences by c, and a step by 1 + 2λ·sqrt(k/F). Their product
+    must be 1. It is measured between the first layer and the finding. NaN if the energy
     does not fall, or if there is no layer in between.
     """
     first, there = table.iloc[0], table.iloc[finding.layer - 1]
     if finding.layer == 1 or mean_degree == 0 or not 0 < there["energy"] < first["energy"]:
         return math.nan
     product = (there["energy"] / first["energy"]) ** (0.5 / (finding.layer - 1))
-    contraction = product / (1 + step_gain(weight, mean_degree, there["width"]))
-    return float((1 / contraction - 1) / step_gain(1.0, mean_degree, there["width"]))
+    contraction = product / (1 + step_increase(weight, mean_degree, there["width"]))
+    return float((1 / contraction - 1) / step_increase(1.0, mean_degree, there["width"]))
 
 
-def step_gain(weight: float, mean_degree: float, width: float) -> float:
+def step_increase(weight: float, mean_degree: float, width: float) -> float:
     """Return 2λ·sqrt(k/F): near collapse the entropy step multiplies differences by 1 plus this."""
     return 2 * weight * math.sqrt(mean_degree / width)
 
