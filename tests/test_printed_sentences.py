@@ -286,7 +286,7 @@ def test_sentences_on_the_rival_methods() -> None:
     assert best["residual GCN", "cora"].min() > 70
     assert best["residual GCN", "citeseer"][[16, 64]].between(55, 63).all()
     counts = table.groupby(by)["seed"].nunique()
-    assert counts.between(2, 5).all()
+    assert counts.between(3, 10).all()
 
 
 def chosen(recipe: str, data: str, kind: str) -> "pd.Series[float]":
@@ -400,11 +400,10 @@ def test_sentences_on_equation_5() -> None:
     change = (found["equation 5"] - found["no step"]).rename("change")
     means = change.groupby(["data", "depth"]).mean()
     page = text_of("docs/results/evidence/README.md")
-    assert f"moves no mean over three seeds by more than {means.abs().max():.1f} points" in page
-    assert (change.groupby(["data", "depth"]).count() == 3).all()
-    assert means.idxmin() == ("citeseer", 4)
-    assert round(-means.min(), 1) == round(means.abs().max(), 1)
-    assert (change["citeseer", 4] < 0).all()
+    assert f"moves no mean by more than {means.abs().max():.1f} points" in page
+    for _, part in change.groupby(["data", "depth"]):
+        assert (apart := statistics.paired(part)).low < 0 < apart.high
+        assert apart.pairs >= 3
     assert found.groupby("depth").max().loc[64].max() < 25
 
 
