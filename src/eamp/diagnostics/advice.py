@@ -17,8 +17,8 @@ from eamp.nn.entropy_aware import EntropyAware
 if TYPE_CHECKING:
     import pandas as pd
 
-# A rule of thumb: with a larger increase the entropy step more than doubles small differences in every
-# layer, and being explicit it can amplify high frequencies without bound during training.
+# A rule of thumb: with a larger increase the entropy step more than doubles small differences in
+# every layer, and being explicit it can amplify high frequencies without bound during training.
 STABLE_INCREASE = 1.0
 # The weight to start with, over the smallest one that makes up for what a layer takes away. A test
 # follows the advice on a GCN of 64 layers and finds it healthy.
@@ -221,9 +221,9 @@ def needed_weight(
 ) -> float:
     """Return the λ that would keep differences, from how fast they fall under the present λ.
 
-    A layer multiplies differences by c, and a step by 1 + 2λ·sqrt(k/F). Their product
-    must be 1. It is measured between the first layer and the finding. NaN if the energy
-    does not fall, or if there is no layer in between.
+    A layer multiplies differences by c, and a step by 1 + 2λ·sqrt(k/F). Their product must be 1. It
+    is measured between the first layer and the finding. NaN if the energy does not fall, or if
+    there is no layer in between.
     """
     first, there = table.iloc[0], table.iloc[finding.layer - 1]
     if finding.layer == 1 or mean_degree == 0 or not 0 < there["energy"] < first["energy"]:
