@@ -276,6 +276,23 @@ def test_layers_on_edges_that_the_model_makes_know_the_batch(options: dict[str, 
     assert not in_a_call()
 
 
+def test_edges_that_a_model_keeps_have_the_batch_of_every_call() -> None:
+    class Kept(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = GCNConv(WIDTH, WIDTH)
+            self.edges = undirected((0, 1), (2, 3), (3, 4), (4, 5))
+
+        def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:
+            return self.conv(x, self.edges)
+
+    torch.manual_seed(0)
+    model, x = eamp.wrap(Kept().double(), normalize=True), torch.randn(6, WIDTH).double()
+    for batch in (torch.tensor([0, 0, 1, 1, 1, 1]), torch.zeros(6).long(), None):
+        graph = eamp.Graph(model.edges.clone(), batch=batch)
+        close(model(x, model.edges.clone(), batch), model.conv(x, graph))
+
+
 def test_a_checkpointed_segment_finds_the_batch_again() -> None:
     class Segmented(Classifier):
         def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:

@@ -16,10 +16,16 @@ from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 
 
 class Tie:
-    """The ``batch`` of an ``edge_index``; a changed ``batch`` makes another tie."""
+    """The ``batch`` of an ``edge_index``; a changed ``batch`` makes another tie.
 
-    def __init__(self, batch: Tensor) -> None:
-        self.batch, self.version = batch, version(batch)
+    Args:
+        batch: the batch.
+        told: whether :func:`set_batch` has told of it. Otherwise it is that of the model in which
+            the ``edge_index`` was met, and the next call of the model may have another.
+    """
+
+    def __init__(self, batch: Tensor, told: bool) -> None:
+        self.batch, self.told, self.version = batch, told, version(batch)
 
     def holds(self, batch: Tensor) -> bool:
         """Return whether this is the tie to a batch in its present contents."""
@@ -48,15 +54,21 @@ def set_batch(edge_index: Tensor, batch: Tensor | None) -> None:
     tie = _ties.get(edge_index)
     if batch is None:
         _ties.pop(edge_index, None)
-    elif tie is None or not tie.holds(batch):
-        _ties[edge_index] = Tie(batch)
+    elif tie is None or not tie.told or not tie.holds(batch):
+        _ties[edge_index] = Tie(batch, told=True)
 
 
 def tie_of(edge_index: Tensor, num_nodes: int) -> Tie | None:
     """Return the tie of an ``edge_index`` to a batch, if one is known."""
     tie: Tie | None = _ties.get(edge_index)
-    if tie is None and (batch := running_batch()) is not None and batch.numel() == num_nodes:
-        tie = _ties[edge_index] = Tie(batch)
+    if (tie is not None and tie.told) or not in_a_call():
+        return tie
+    batch = running_batch()
+    if batch is None or batch.numel() != num_nodes:
+        _ties.pop(edge_index, None)
+        return None
+    if tie is None or not tie.holds(batch):
+        tie = _ties[edge_index] = Tie(batch, told=False)
     return tie
 
 

@@ -80,14 +80,13 @@ def may_be_left_out(parameter: inspect.Parameter) -> bool:
 
 def remove_batch_hook(model: Module) -> None:
     """Remove the hooks, if the model has them."""
-    for hooks, places in (
-        (model._forward_pre_hooks, [model._forward_pre_hooks_with_kwargs]),
-        (model._forward_hooks, [model._forward_hooks_always_called]),
+    for hooks, marks in (
+        (model._forward_pre_hooks, model._forward_pre_hooks_with_kwargs),
+        (model._forward_hooks, model._forward_hooks_always_called),
     ):
         for key in [key for key, hook in hooks.items() if is_ours(hook)]:
             del hooks[key]
-            for place in places:
-                place.pop(key, None)
+            marks.pop(key, None)
 
 
 def is_ours(hook: Any) -> bool:

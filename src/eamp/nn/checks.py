@@ -29,14 +29,14 @@ def check_calls(layer: Module, name: str = "") -> None:
     if isinstance(layer, ModuleList | ModuleDict):
         inside = [f"{name}.{child}".lstrip(".") for child, _ in layer.named_children()]
         raise ValueError(
-            f"{name or 'the module'} is a {kind}, which holds layers and is none itself; name "
-            f"them one by one, as in {inside}."
+            f"{name or 'the module'} is a {kind}, which holds layers and is not a layer itself; "
+            f"name its layers, as in {inside}."
         )
     if next(iter(inspect.signature(layer.forward).parameters), "") == "edge_index":
+        remedy = f"leave it out with skip=[{name!r}]" if name else "use it without the step"
         raise ValueError(
             f"{name or 'the layer'} is a {kind}, which is called with edge_index and without "
-            f"features, so that there is no embedding to take a step from; leave it out with "
-            f"skip=[{name!r}]."
+            f"features, so that there is no embedding to take a step from; {remedy}."
         )
 
 
